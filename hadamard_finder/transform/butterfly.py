@@ -1,0 +1,44 @@
+"""The butterfly in plain torch operations, for every device and every kind of tensor.
+
+Each stage is written out of place, so that torch.compile can fuse it and a tensor without data can
+pass through. cpu.py holds the form that is fast on a CPU.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hadamard_finder.transform.arguments import Scale
+from hadamard_finder.transform.matrices import MATRICES
+
+
+def butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
+    """(H_order kron H_{2^k}) x * scale along the last dimension, which is order * 2^k wide.
+
+    Sums in float32 (float64 for float64), stride 1 first, then across the blocks from left to
+    right, then the scale, then one rounding to x's dtype: what the CUDA kernel does.
+    """
+    wide = x.reshape(-1, order, x.shape[-1] // order)
+    if x.dtype != torch.float64:
+        wide = wide.to(torch.float32)
+    stride = 1
+    while stride < wide.shape[-1]:
+        pairs = wide.reshape(wide.shape[0], order, -1, 2, stride)
+        low, high = pairs[..., 0, :], pairs[..., 1, :]
+        wide = torch.stack((low + high, low - high), -2).reshape(wide.shape)
+        stride *= 2
+    if order > 1:
+        wide = across_blocks(wide, order, transposed)
+    return (wide * scale).to(x.dtype).reshape(x.shape)
+
+
+def across_blocks(wide: Tensor, order: int, transposed: bool) -> Tensor:
+    """The fixed matrix applied across dimension 1, each output summed strictly left to right."""
+    rows = MATRICES[order]
+    signs = torch.tensor(rows, dtype=wide.dtype, device=wide.device)
+    columns = (signs if transposed else signs.t()).unsqueeze(-1).unbind(0)
+    total = wide[:, :1] * columns[0]
+    for block in range(1, order):
+        total = total + wide[:, block : block + 1] * columns[block]
+    return total
