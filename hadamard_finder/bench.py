@@ -1,0 +1,292 @@
+"""``python -m hadamard_finder bench``: the transform beside a plain copy and the alternatives.
+
+All methods of a row run in turn in one process, so that a machine whose speed drifts slows them
+alike; figures are ratios to ``x.clone()``, the least that any out-of-place operator can do.
+"""
+
+import argparse
+import ctypes
+import datetime
+import json
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+# Its profiler, which tells the peak memory, writes two lines to stderr at each use otherwise.
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+
+import torch
+
+from hadamard_finder import bench_startup, fwht
+
+WIDTHS = (64, 128, 512, 1024, 4096, 16384)
+DTYPES = ("float32", "bfloat16", "float16")
+# The dense matrix of 16384 alone takes a gigabyte.
+WIDEST_LINEAR = 4096
+ROUNDS = 7
+
+Method = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One width and dtype; per method: ratio to clone, and peak memory in outputs."""
+
+    dtype: str
+    width: int
+    elements: int
+    clone_ms: float
+    forward: dict[str, float]
+    forward_backward: dict[str, float]
+    peak_memory: dict[str, float]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="cpu", help="a torch device (default: cpu)")
+    parser.add_argument("--dtype", choices=DTYPES, help="one dtype (default: all three)")
+    parser.add_argument("--width", type=_width, help="one width, a power of two (default: six)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a chart (extra: plot)")
+    parser.add_argument(
+        "--startup", action="store_true", help="measure what a start of Python pays instead"
+    )
+
+
+def main(arguments: argparse.Namespace) -> int:
+    if arguments.startup:
+        return bench_startup.main(arguments.json)
+    if arguments.plot is not None:
+        # Before the minutes of measuring, not after them.
+        from hadamard_finder import bench_chart
+    device = torch.device(arguments.device)
+    torch.empty(1, device=device)
+    _keep_pages()
+    machine = describe_machine(device)
+    print("  ".join(f"{key}: {value}" for key, value in machine.items()))
+    print("time as a ratio to clone; peak memory beyond the input, in outputs\n")
+    rows: list[Row] = []
+    for dtype in (arguments.dtype,) if arguments.dtype else DTYPES:
+        for width in (arguments.width,) if arguments.width else WIDTHS:
+            row = measure(device, dtype, width)
+            print(_as_text(row, header=not rows), flush=True)
+            rows.append(row)
+    _print_summary(rows)
+    if arguments.json is not None:
+        document = {"machine": machine, "rows": [asdict(row) for row in rows]}
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+    if arguments.plot is not None:
+        from hadamard_finder import bench_chart
+
+        bench_chart.draw(machine, [asdict(row) for row in rows], arguments.plot)
+    return 0
+
+
+def measure(device: torch.device, dtype_name: str, width: int) -> Row:
+    dtype: torch.dtype = getattr(torch, dtype_name)
+    elements = 2**22 if device.type == "cpu" else 2**26
+    elements = max(elements, width)
+    generator = torch.Generator(device).manual_seed(0)
+    x = torch.randn(elements // width, width, device=device, generator=generator).to(dtype)
+    methods = _methods(width, dtype, device)
+    gradient = torch.randn_like(x)
+
+    def with_backward(method: Method) -> Method:
+        def run(leaf: torch.Tensor) -> torch.Tensor:
+            (result,) = torch.autograd.grad(method(leaf), leaf, gradient)
+            return result
+
+        return run
+
+    both = {name: with_backward(method) for name, method in methods.items() if name != "clone"}
+    leaf = x.detach().clone().requires_grad_()
+    forward_times = _interleaved(methods, x)
+    both_times = _interleaved({"clone": torch.clone, **both}, leaf)
+    return Row(
+        dtype=dtype_name,
+        width=width,
+        elements=elements,
+        clone_ms=statistics.median(forward_times["clone"]) * 1e3,
+        forward=_ratios(forward_times),
+        forward_backward=_ratios(both_times),
+        peak_memory={
+            name: _peak_bytes(method, x) / (x.numel() * x.element_size())
+            for name, method in methods.items()
+        },
+    )
+
+
+def stacked(x: torch.Tensor, scale: float) -> torch.Tensor:
+    """The textbook butterfly, a + b and a - b stacked at every stage: what most shims do."""
+    width = x.shape[-1]
+    y = x.reshape(-1, width).float()
+    run = 1
+    while run < width:
+        low, high = y.view(-1, width // (2 * run), 2, run).unbind(2)
+        y = torch.stack((low + high, low - high), 2)
+        run *= 2
+    return (y.reshape(x.shape) * scale).to(x.dtype)
+
+
+def dense_matrix(width: int) -> torch.Tensor:
+    """Sylvester's Hadamard matrix, float32, [width, width]."""
+    matrix = torch.ones(1, 1)
+    while len(matrix) < width:
+        matrix = torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)])
+    return matrix
+
+
+def _methods(width: int, dtype: torch.dtype, device: torch.device) -> dict[str, Method]:
+    scale = width**-0.5
+    methods: dict[str, Method] = {
+        "clone": torch.clone,
+        "stacked": lambda x: stacked(x, scale),
+    }
+    if width <= WIDEST_LINEAR:
+        matrix = (dense_matrix(width) * scale).to(device, dtype)
+        methods["linear"] = lambda x: torch.nn.functional.linear(x, matrix)
+    methods["butterfly"] = lambda x: fwht(x, scale, algorithm="butterfly")
+    methods["compiled"] = lambda x: fwht(x, scale, algorithm="compiled")
+    methods["matmul"] = lambda x: fwht(x, scale, algorithm="matmul")
+    real = _real_package() if device.type == "cuda" else None
+    if real is not None:
+        methods["real"] = lambda x: real(x, scale)
+    return methods
+
+
+def _real_package() -> Callable[[torch.Tensor, float], torch.Tensor] | None:
+    import fast_hadamard_transform
+
+    if getattr(fast_hadamard_transform, "__hadamard_finder__", False):
+        return None
+    function: Callable[[torch.Tensor, float], torch.Tensor]
+    function = fast_hadamard_transform.hadamard_transform
+    return function
+
+
+def _interleaved(methods: dict[str, Method], x: torch.Tensor) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {name: [] for name in methods}
+    for method in methods.values():
+        method(x)
+        method(x)
+    for _ in range(ROUNDS):
+        for name, method in methods.items():
+            times[name].append(_seconds(method, x))
+    return times
+
+
+def _seconds(method: Method, x: torch.Tensor) -> float:
+    _wait(x.device)
+    start = time.perf_counter()
+    result = method(x)
+    _wait(x.device)
+    elapsed = time.perf_counter() - start
+    del result  # freeing it belongs to the next call
+    return elapsed
+
+
+def _wait(device: torch.device) -> None:
+    if device.type != "cpu":
+        torch.get_device_module(device).synchronize(device)
+
+
+def _ratios(times: dict[str, list[float]]) -> dict[str, float]:
+    clone = times["clone"]
+    return {
+        name: statistics.median(own / copy for own, copy in zip(values, clone, strict=True))
+        for name, values in times.items()
+        if name != "clone"
+    }
+
+
+def _peak_bytes(method: Method, x: torch.Tensor) -> int:
+    """The most memory that a call holds at any moment, its output included."""
+    if x.device.type != "cpu":
+        memory: Any = torch.get_device_module(x.device)
+        memory.reset_peak_memory_stats(x.device)
+        before = memory.memory_allocated(x.device)
+        method(x)
+        return int(memory.max_memory_allocated(x.device)) - int(before)
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profile:
+        method(x)
+    events = [
+        event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"
+    ]
+    held = peak = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    return peak
+
+
+def _keep_pages() -> None:
+    """Keep glibc from returning freed pages: faulting them in again makes clone bimodal."""
+    m_trim_threshold, m_mmap_max = -1, -4  # malloc.h
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        mallopt(m_mmap_max, 0)
+        mallopt(m_trim_threshold, 2**31 - 1)
+
+
+def describe_machine(device: torch.device) -> dict[str, str]:
+    name = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+    except OSError:  # not Linux
+        pass
+    if device.type != "cpu":
+        name = torch.get_device_module(device).get_device_name(device)
+    return {
+        "device": f"{device} ({name})",
+        "threads": str(torch.get_num_threads()),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+_COLUMNS = ("stacked", "linear", "butterfly", "compiled", "matmul", "real")
+
+
+def _as_text(row: Row, *, header: bool) -> str:
+    def line(dtype: str, width: str, what: str, clone: str, values: dict[str, float]) -> str:
+        cells = "".join(
+            f"{values[name]:>11.1f}" if name in values else f"{'-':>11}" for name in _COLUMNS
+        )
+        return f"{dtype:<9}{width:>6}  {what:<17}{clone:>9}{cells}"
+
+    lines = []
+    if header:
+        titles = "".join(f"{name:>11}" for name in _COLUMNS)
+        lines.append(f"{'dtype':<9}{'width':>6}  {'':<17}{'clone':>9}{titles}")
+    clone = f"{row.clone_ms:.2f} ms"
+    lines.append(line(row.dtype, str(row.width), "forward", clone, row.forward))
+    lines.append(line("", "", "forward+backward", "", row.forward_backward))
+    memory = f"{row.peak_memory['clone']:.1f}"
+    lines.append(line("", "", "peak memory", memory, row.peak_memory))
+    return "\n".join(lines)
+
+
+def _print_summary(rows: list[Row]) -> None:
+    print("\nforward, as fast as the stack-based butterfly (geometric mean over the rows above):")
+    for name in ("butterfly", "compiled", "matmul"):
+        logs = [math.log(row.forward["stacked"] / row.forward[name]) for row in rows]
+        print(f"  {name:<10}{math.exp(statistics.fmean(logs)):6.1f} x")
+
+
+def _width(text: str) -> int:
+    width = int(text) if text.isdecimal() else 0
+    if width < 1 or width & (width - 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a power of two")
+    return width
