@@ -27,7 +27,7 @@ SWITCH = "HADAMARD_FINDER"
 SWITCH_VALUES = ("auto", "off", "force")
 MARKER = "__hadamard_finder__"
 _MODULE_TYPE: "type[Any]" = type(sys)
-STANDIN_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin")
+STANDIN_DIR = os.path.join(os.path.dirname(__file__), "standin")
 
 
 class State:

@@ -4,8 +4,14 @@ import logging
 import os
 
 from hadamard_finder.finder import STATE, SWITCH, SWITCH_VALUES, unknown_switch
+from hadamard_finder.transform import settings
 
 _LOG = logging.getLogger("hadamard_finder")
+_EXACTNESS = {
+    "butterfly": "Results match the CUDA kernel bit for bit",
+    "compiled": "Results match the CUDA kernel bit for bit",
+    "matmul": "Results may differ from the CUDA kernel's in the last bit (algorithm matmul)",
+}
 
 
 def report(name: str, cause: str | None) -> None:
@@ -21,11 +27,12 @@ def report(name: str, cause: str | None) -> None:
     STATE.told.add("stand-in")
     _LOG.log(
         logging.WARNING if _speaks_for_all() else logging.DEBUG,
-        "%s is served by hadamard_finder's pure-torch stand-in: %s. Results match the CUDA kernel "
-        "bit for bit; it is slower. `python -m hadamard_finder status` explains; to silence this: "
+        "%s is served by hadamard_finder's pure-torch stand-in: %s. %s; it is slower. "
+        "`python -m hadamard_finder status` explains; to silence this: "
         "logging.getLogger('hadamard_finder').setLevel(logging.ERROR)",
         name,
         cause,
+        _EXACTNESS[settings.algorithm()],
     )
 
 
