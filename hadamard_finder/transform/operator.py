@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hadamard_finder.transform.arguments import Scale
 from hadamard_finder.transform.butterfly import butterfly
+from hadamard_finder.transform.cpu import cpu_butterfly
 from hadamard_finder.transform.settings import Algorithm
 
 
@@ -26,6 +27,8 @@ class _Eager(torch.autograd.Function):
         ctx: Any, x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
     ) -> Tensor:
         ctx.arguments = scale, order, not transposed, algorithm
+        if x.device.type == "cpu":
+            return cpu_butterfly(x, scale, order, transposed)
         return butterfly(x, scale, order, transposed)
 
     @staticmethod
