@@ -1,0 +1,64 @@
+"""``python -m hadamard_finder status | bench``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TextIO
+
+
+def main() -> int:
+    """Run a subcommand; 0: the import works, 1: it does not, 2: the command line is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m hadamard_finder", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="status | bench")
+    status = commands.add_parser(
+        "status", help="what serves `import fast_hadamard_transform` here, and why"
+    )
+    status.add_argument("--json", action="store_true", help="for machines; the schema is versioned")
+    status.add_argument(
+        "--check", action="store_true", help="also run the transform on every device"
+    )
+    status.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long a child process may take to load the package (default: 60)",
+    )
+    bench = commands.add_parser("bench", help="how fast the transform is on this machine")
+    # Only the command that runs is imported: bench loads torch, and status must not.
+    if sys.argv[1:2] == ["bench"]:
+        from hadamard_finder import bench as bench_command
+
+        bench_command.add_arguments(bench)
+        return bench_command.main(parser.parse_args())
+    return _status(parser.parse_args())
+
+
+def _status(options: argparse.Namespace) -> int:
+    from hadamard_finder import report, text
+
+    found = report.fresh(check=options.check, timeout=options.timeout)
+    if options.json:
+        print(json.dumps(found.as_dict(), indent=2))
+    else:
+        print(text.render(found, colour=_wants_colour(sys.stdout)))
+    return 0 if found.works else 1
+
+
+def _wants_colour(stream: TextIO) -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or os.name == "nt"
+    return stream.isatty() and not plain
+
+
+def _seconds(word: str) -> float:
+    value = float(word)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{word} is not a number of seconds above 0")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Asks a child process what the import of the package gives; survives whatever happens there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import IO, Any
+
+from hadamard_finder.finder import SWITCH
+
+# The flags that change what a process finds; a child is started with ours.
+_FLAGS = {
+    "isolated": "-I",
+    "no_site": "-S",
+    "ignore_environment": "-E",
+    "no_user_site": "-s",
+    "safe_path": "-P",
+}
+
+
+class Probe:
+    """A child that is on its way; ``answer`` waits for it."""
+
+    def __init__(
+        self,
+        *,
+        switch: str | None = None,
+        path: Sequence[str] | None = None,
+        check: bool = False,
+    ) -> None:
+        """Start the child: ``switch`` is its HADAMARD_FINDER, ``path`` its sys.path; None: ours."""
+        code = f"from hadamard_finder import child; child.main(check={check})"
+        if path is not None:
+            code = f"import sys; sys.path[:] = {list(path)!r}; {code}"
+        environment = dict(os.environ)
+        if switch is not None:
+            environment[SWITCH] = switch
+        flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name, False)]
+        # Files, not pipes: a grandchild that outlives the child would keep a pipe open. Closed in
+        # `answer`.
+        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._started = time.monotonic()
+        self._process = subprocess.Popen(
+            [sys.executable, *flags, "-c", code],
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._err,
+            env=environment,
+        )
+
+    def answer(self, timeout: float) -> dict[str, Any]:
+        """Return what the child told; ``timeout`` is in seconds from its start.
+
+        ``signal`` names what ended it, ``timed_out`` is True where we ended it, and ``stage`` is
+        what it was doing then.
+        """
+        facts: dict[str, Any] = {"signal": None, "timed_out": False}
+        try:
+            left = self._started + timeout - time.monotonic()
+            self._process.wait(max(left, 0))
+        except subprocess.TimeoutExpired:
+            facts["timed_out"] = True
+            self._process.kill()
+            self._process.wait()
+        with self._out as out, self._err as err:
+            out.seek(0)
+            err.seek(0)
+            for line in out.read().decode("utf-8", "replace").splitlines():
+                try:
+                    facts.update(json.loads(line))
+                except ValueError:  # cut where the child died
+                    continue
+            said = err.read().decode("utf-8", "replace").strip()
+        if not facts.get("done") and not facts["timed_out"]:
+            facts["signal"] = _ending(self._process.returncode)
+            facts["said"] = said.splitlines()[-1] if said else ""
+        return facts
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
+    # Windows ends a crashed process with its exception's code, 0xc0000005 for one.
+    return f"exit status {code:#x}" if code > 255 else f"exit status {code}"

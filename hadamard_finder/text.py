@@ -1,0 +1,138 @@
+"""A status as text for people: aligned, on one screen, the next step last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hadamard_finder.facts import Status
+from hadamard_finder.finder import PACKAGE
+
+_INDENT = 14
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1"}
+
+
+def render(status: Status, *, colour: bool) -> str:
+    """Return the report, without a newline at the end."""
+    lines = []
+    for label, words in _rows(status):
+        if label and colour:
+            label = _paint(label.ljust(_INDENT), "bold")
+        lines.append(f"{label:<{_INDENT}}{words}".rstrip())
+    if colour:
+        lines[0] = lines[0].replace(_headline(status), _paint(_headline(status), _mood(status)))
+    return "\n".join(lines)
+
+
+def _paint(words: str, colour: str) -> str:
+    return f"\x1b[{_COLOURS[colour]}m{words}\x1b[0m"
+
+
+def _mood(status: Status) -> str:
+    if not status.works:
+        return "red"
+    return "yellow" if status.source == "foreign" else "green"
+
+
+def _headline(status: Status) -> str:
+    return status.source if status.works else f"{status.source}: the import does not work"
+
+
+def _rows(status: Status) -> Iterator[tuple[str, str]]:
+    yield "import", f"{_headline(status)} ({PACKAGE} in {status.scope})"
+    yield "because", status.reason
+    if status.location:
+        yield "from", status.location
+    yield "finder", _finder(status)
+    label = "start-up"
+    for item in status.startup:
+        yield label, f"{item.path}: {item.why}"
+        if item.ran:
+            yield "", f"  {item.content}"
+        label = ""
+    if not status.startup:
+        yield label, "no start-up file in any site directory"
+    yield "real package", _real(status)
+    if status.real.error:
+        yield "", f"{status.real.error_type}: {status.real.error}".splitlines()[0]
+    yield "torch", _torch(status)
+    label = "settings"
+    for setting in status.settings:
+        wrong = "" if setting.invalid is None else f"; {setting.invalid!r} is not understood"
+        yield label, f"{setting.name}={setting.value} ({setting.origin}{wrong})"
+        label = ""
+    yield from _records(status)
+    yield from _checks(status)
+    label = "found"
+    for finding in status.findings:
+        yield label, finding.cause
+        label = ""
+    label = "next"
+    for step in _steps(status):
+        yield label, step
+        label = ""
+
+
+def _finder(status: Status) -> str:
+    if status.finder.position is None:
+        return "not active"
+    if not status.finder.ahead:
+        return "active, first on sys.meta_path"
+    return f"active, behind {', '.join(status.finder.ahead)}"
+
+
+def _real(status: Status) -> str:
+    real = status.real
+    if not real.installed:
+        return "not installed"
+    names = ", ".join(f"{item.name} {item.version}" for item in real.distributions)
+    if real.loads is None:
+        outcome = "not tried"
+    elif real.loads:
+        outcome = f"loads in {real.seconds:.1f} s"
+    elif real.signal:
+        outcome = f"kills the interpreter: {real.signal}"
+    else:
+        outcome = "hangs" if real.timed_out else "does not load"
+    return f"{names or 'without a distribution'}, {real.location}: {outcome}"
+
+
+def _torch(status: Status) -> str:
+    if not status.torch.installed:
+        return "not installed"
+    devices = "not asked" if status.torch.devices is None else ", ".join(status.torch.devices)
+    build = f"{status.torch.backend} build" if status.torch.backend else "unknown build"
+    return f"{status.torch.version or 'unknown version'}, {build}; devices: {devices}"
+
+
+def _records(status: Status) -> Iterator[tuple[str, str]]:
+    for label, records in (("repaired", status.swept), ("left alone", status.leftovers)):
+        for record in records:
+            where = f" ({record.file}:{record.line})" if record.file else ""
+            yield label, f"{record.module}.{record.name}: {record.text}{where}"
+            label = ""
+
+
+def _checks(status: Status) -> Iterator[tuple[str, str]]:
+    label = "check"
+    for device in dict.fromkeys(check.device for check in status.checks or ()):
+        results: dict[str, list[str]] = {}
+        for check in status.checks or ():
+            if check.device == device:
+                results.setdefault(check.dtype, []).append(check.result)
+        words = [
+            f"{dtype} {next((word for word in found if word != 'passed'), 'passed')}"
+            for dtype, found in results.items()
+        ]
+        yield label, f"{device}: {', '.join(words)}"
+        label = ""
+    for check in status.checks or ():
+        if check.result == "failed":
+            yield "", f"  {check.property}, {check.device}, {check.dtype}: {check.detail}"
+
+
+def _steps(status: Status) -> Iterator[str]:
+    if status.works:
+        yield "nothing has to be done"
+    for finding in status.findings:
+        if finding.step:
+            yield finding.step
