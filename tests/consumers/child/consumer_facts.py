@@ -1,18 +1,17 @@
-"""What the children of the consumer tests share. Import it first: it looks before others change."""
-
-import sys
-
-# True only where a start-up file ran: nothing else has been imported yet.
-STARTED = "hadamard_finder.finder" in sys.modules
+"""What the children of the consumer tests share. They import it before anything else."""
 
 import hashlib
 import importlib.util
 import json
+import sys
 import types
 from typing import Any
 
 import torch
 from torch import Tensor
+
+# True only where a start-up file ran: neither torch nor the standard library imports us.
+STARTED = "hadamard_finder.finder" in sys.modules
 
 
 def dense(x: Tensor, scale: float = 1.0) -> Tensor:
