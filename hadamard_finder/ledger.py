@@ -1,0 +1,52 @@
+"""What the sweeps of this process have filled in, and how to take it back."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+from hadamard_finder.finder import namespace
+from hadamard_finder.loaded import ABSENT, Loaded
+from hadamard_finder.records import Repair
+
+_BEFORE = {"None": None, "False": False}
+
+
+class _Entry(NamedTuple):
+    module: weakref.ref[Any]  # a record shall keep no module alive
+    value: object
+    repair: Repair
+
+
+class Ledger:
+    """Entries by module and name. Without a lock: of two equal repairs the second is no news."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], _Entry] = {}
+
+    def has(self, seen: Loaded, name: str) -> bool:
+        """Whether that very module's name was filled before, whatever it holds now."""
+        entry = self._entries.get((seen.name, name))
+        return entry is not None and entry.module() is seen.module
+
+    def fill(self, seen: Loaded, name: str, value: object, after: str, line: int | None) -> None:
+        before = seen.state(name)
+        repair = Repair(seen.name, name, before, after, seen.file, line)
+        seen.names[name] = value
+        self._entries[seen.name, name] = _Entry(weakref.ref(seen.module), value, repair)
+
+    def repairs(self) -> tuple[Repair, ...]:
+        return tuple(entry.repair for entry in list(self._entries.values()))
+
+    def undo(self) -> None:
+        """Take every repair back whose value is still there, and forget them all."""
+        entries = list(self._entries.values())
+        self._entries.clear()
+        for module, value, repair in entries:
+            names = namespace(module())
+            if names.get(repair.name, ABSENT) is not value:
+                continue  # the module has gone, or somebody has set another value since
+            if repair.before == "unbound":
+                del names[repair.name]
+            else:
+                names[repair.name] = _BEFORE[repair.before]
