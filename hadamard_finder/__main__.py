@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import replace
 from typing import TextIO
 
 
@@ -19,6 +20,9 @@ def main() -> int:
     status.add_argument("--json", action="store_true", help="for machines; the schema is versioned")
     status.add_argument(
         "--check", action="store_true", help="also run the transform on every device"
+    )
+    status.add_argument(
+        "--consumers", action="store_true", help="also list what installed packages import it"
     )
     status.add_argument(
         "--timeout",
@@ -41,11 +45,23 @@ def _status(options: argparse.Namespace) -> int:
     from hadamard_finder import report, text
 
     found = report.fresh(check=options.check, timeout=options.timeout)
+    if options.consumers:
+        from hadamard_finder import survey
+
+        found = replace(found, consumers=survey.survey(_progress))
     if options.json:
         print(json.dumps(found.as_dict(), indent=2))
     else:
         print(text.render(found, colour=_wants_colour(sys.stdout)))
     return 0 if found.works else 1
+
+
+def _progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        words = f"reading distribution {done} of {total}" if done < total else ""
+        # \x1b[K clears what a longer line left.
+        sys.stderr.write(f"\r{words}\x1b[K")
+        sys.stderr.flush()
 
 
 def _wants_colour(stream: TextIO) -> bool:

@@ -11,32 +11,42 @@ from hadamard_finder.facts import Finding, Status
 from hadamard_finder.finder import PACKAGE, SWITCH, SWITCH_VALUES
 from hadamard_finder.transform.settings import ALGORITHMS
 
-SLOW = 10.0  # seconds; the real package itself loads in well under one
+SLOW = 10.0  # seconds; the package itself loads in well under one
 
+_STATUS = "python -m hadamard_finder status"
 _REINSTALL_US = "python -m pip install --force-reinstall --no-deps hadamard-finder"
-
+_BY_HAND = "call hadamard_finder.activate() at the top of your program"
+_FORCE = "Let the stand-in serve the import; the real package is then not touched:"
+_SET_FORCE = f"export {SWITCH}=force"
 _SIGNALS = {
-    "SIGBUS": "its file is shorter than it says; a copy or a download was cut, most likely",
+    "SIGBUS": "its file is shorter than it says, most likely cut by a copy or a download",
     "SIGILL": "it uses instructions that this processor lacks",
-    "SIGSEGV": "it reads memory that is not its own; often it was built for another torch",
+    "SIGSEGV": "it reads memory that is not its own, most likely because it was built for another "
+    "torch",
     "SIGABRT": "a library in it gives up",
-    "SIGKILL": "the system ended it; memory may have run out",
+    "SIGKILL": "the system ended it, most likely for want of memory",
 }
 
 
 def findings(status: Status) -> tuple[Finding, ...]:
-    """Return what is worth knowing, what keeps the import from working first."""
+    """Return what is worth knowing; what keeps the import from working comes first."""
     found = [
         *_blocked(status),
         *_torch(status),
         *_off(status),
-        *_not_started(status),
+        *_startup(status),
+        *_ended(status),
         *_real(status),
         *_foreign(status),
         *_checks(status),
-        *_unusual(status),
+        *_settings(status),
+        *_leftovers(status),
     ]
     return tuple(sorted(found, key=lambda item: item.severity != "error"))
+
+
+def _severity(status: Status) -> Literal["error", "note"]:
+    return "note" if status.works else "error"
 
 
 def _blocked(status: Status) -> Iterator[Finding]:
@@ -46,7 +56,7 @@ def _blocked(status: Status) -> Iterator[Finding]:
             "error",
             f"sys.modules[{PACKAGE!r}] is None: code that ran before blocks the import on "
             "purpose, and hadamard_finder respects that.",
-            f"find and remove that line, or run: del sys.modules[{PACKAGE!r}]",
+            "Find and remove the line that put it there.",
         )
 
 
@@ -54,163 +64,193 @@ def _torch(status: Status) -> Iterator[Finding]:
     if status.torch.error:
         yield Finding(
             "torch-broken",
-            "error",
+            _severity(status),
             f"torch itself does not import: {status.torch.error}",
-            "repair torch first; python -c 'import torch' shows the whole error",
+            "Repair torch first; the whole error:",
+            "python -c 'import torch'",
         )
     elif not status.torch.installed:
         yield Finding(
             "torch-missing",
-            "error",
-            "torch is not installed, and everything that could serve the import needs it.",
+            _severity(status),
+            "torch is not installed, and both the real package and the stand-in need it.",
+            "Install torch:",
             "python -m pip install torch",
         )
 
 
 def _off(status: Status) -> Iterator[Finding]:
-    value = next(item.value for item in status.settings if item.name == SWITCH)
-    if value == "off" and not status.works and status.source != "blocked":
+    off = any(item.name == SWITCH and item.value == "off" for item in status.settings)
+    if off and status.source == "none":
         yield Finding(
             "off",
             "error",
             f"{SWITCH}=off turns the stand-in off, and the real package does not serve the import.",
+            "Let the stand-in serve it:",
             f"unset {SWITCH}",
         )
 
 
-def _not_started(status: Status) -> Iterator[Finding]:
-    ran = [item for item in status.startup if item.ran]
-    altered = next((item for item in ran if not item.expected), None)
-    if altered is not None:
+def _startup(status: Status) -> Iterator[Finding]:
+    altered = [item for item in status.startup if item.ran and not item.expected]
+    for item in altered:
         yield Finding(
             "startup-altered",
-            "note" if status.active else "error",
-            f"The start-up file {altered.path} is not the one this version ships.",
-            f"put it back: {_REINSTALL_US}",
+            "note" if status.active else _severity(status),
+            f"The start-up file {item.path} is not the one that this version ships.",
+            "Put it back:",
+            _REINSTALL_US,
         )
-    if status.active or altered is not None:
+    if status.active or altered or (status.works and status.source != "real"):
         return
-    severity: Literal["error", "note"] = "note" if status.works else "error"
-    by_hand = "call hadamard_finder.activate() at the top of your program"
+    # Python before 3.15 does not know .start files, so the want of one explains nothing there.
+    files = [item for item in status.startup if item.path.endswith(".pth") or _knows_start_files()]
+    command = ""
     if sys.flags.no_site:
-        code, cause = "startup-no-site", "Python was started with -S, and runs no start-up files."
-        step = f"start it without -S, or {by_hand}"
-    elif ran:
+        code, cause = "startup-no-site", "Python was started with -S, and runs no start-up file."
+        step = f"Start Python without -S, or {_BY_HAND}."
+    elif any(item.ran for item in files):
         code = "startup-without-effect"
         cause = "The start-up file was run, but the finder is not on sys.meta_path."
-        step = f"look at what Python says on its start (python -c pass), or {by_hand}"
-    elif status.startup:
-        code = "startup-not-run"
-        cause = f"Python did not run {status.startup[0].path}: {status.startup[0].why[9:]}."
-        step = by_hand[0].upper() + by_hand[1:]
+        step = f"See whether Python reports an error as it starts, or {_BY_HAND}:"
+        command = "python -c pass"
+    elif files:
+        code, cause = "startup-not-run", f"{files[0].path} was not run: {files[0].why}."
+        step = f"{_BY_HAND[0].upper()}{_BY_HAND[1:]}."
     else:
         code = "startup-missing"
-        cause = "hadamard_finder can be imported, but its start-up file is in no site directory."
-        step = f"{_REINSTALL_US}, or {by_hand}"
-    yield Finding(code, severity, cause, step)
+        cause = "The start-up file of hadamard_finder is in no site directory."
+        step = f"Install hadamard-finder again, or {_BY_HAND}:"
+        command = _REINSTALL_US
+    yield Finding(code, _severity(status), cause, step, command)
 
 
-def _real(status: Status) -> Iterator[Finding]:
+def _knows_start_files() -> bool:
+    return sys.version_info >= (3, 15)
+
+
+def _ended(status: Status) -> Iterator[Finding]:
+    """What happened to the child that loaded the real package, and took no exception's way."""
     real = status.real
-    fatal = status.source == "none" and (status.real.signal or status.real.timed_out)
-    severity: Literal["error", "note"] = "error" if fatal else "note"
     if real.signal:
         why = _SIGNALS.get(real.signal, "its code ends the process")
         yield Finding(
             "crash",
-            severity,
-            f"Loading the real package ends the interpreter ({real.signal}): {why}. "
-            "No Python code can catch that.",
-            f"set {SWITCH}=force, and the stand-in serves the import without touching the real "
-            f"package; or install that again: {causes.REBUILD}",
+            _severity(status),
+            f"Loading the real package ends Python ({real.signal}): {why}. No Python code can "
+            "catch that.",
+            _FORCE,
+            _SET_FORCE,
         )
+        yield Finding("crash-repair", "note", "", "Or install the package again:", causes.REBUILD)
     elif real.timed_out:
         yield Finding(
             "hang",
-            severity,
+            _severity(status),
             "Loading the real package did not end within the time limit of this report.",
-            f"set {SWITCH}=force, and the stand-in serves the import without touching the real "
-            "package; or give the report more time: python -m hadamard_finder status --timeout 300",
+            _FORCE,
+            _SET_FORCE,
         )
-    elif real.loads is False:
-        yield causes.of_failed_load(status)
     elif real.loads and (real.seconds or 0) > SLOW:
         yield Finding(
             "slow",
             "note",
             f"Loading the real package takes {real.seconds:.0f} s, torch not counted.",
-            "move it to a faster disk, or look at its start: python -X importtime",
+            "See which import takes long:",
+            f"python -X importtime -c 'import {PACKAGE}'",
+        )
+
+
+def _real(status: Status) -> Iterator[Finding]:
+    real = status.real
+    if real.loads is False and not real.signal and not real.timed_out and not status.torch.error:
+        yield causes.of_failed_load(status)
+    if not real.installed and real.location:
+        yield Finding(
+            "leftover-folder",
+            "note",
+            f"Only a folder without __init__.py is left of the package: {real.location}.",
+            "If it is what an uninstall left behind, remove it.",
         )
     if status.source == "real" and status.torch.devices == ("cpu",):
         yield Finding(
             "no-gpu",
             "note",
-            "The real package loads, but torch sees no GPU here, and it computes on GPUs only: "
-            "tensors on the CPU raise an error.",
-            f"to compute on the CPU, set {SWITCH}=force",
+            "The real package loads, but torch sees no GPU here. It computes on GPUs only: a "
+            "tensor on the CPU raises an error.",
+            "To compute on the CPU, let the stand-in serve the import:",
+            _SET_FORCE,
         )
     if len(real.copies) > 1:
         yield Finding(
             "two-copies",
             "note",
-            f"{len(real.copies)} copies of {PACKAGE} are on sys.path; only the first one counts, "
-            f"and it hides {', '.join(real.copies[1:])}.",
-            "remove all but one; python -m pip list shows what pip installed",
+            f"{len(real.copies)} copies of the package are on sys.path. The first one counts, and "
+            f"hides {', '.join(real.copies[1:])}.",
+            "Remove all but one.",
         )
 
 
 def _foreign(status: Status) -> Iterator[Finding]:
     if status.source != "foreign":
         return
+    here = status.scope == "this process"
+    ask = "hadamard_finder.status(check=True)" if here else f"{_STATUS} --check"
     yield Finding(
         "foreign",
-        "note" if status.works else "error",
-        "Neither the real package nor the stand-in answers to the name, but another project's "
-        f"module: {status.location or 'made in memory, without a file'}.",
-        f"python -m hadamard_finder status --check shows whether it computes right; to use the "
-        f"stand-in instead, set {SWITCH}=force or remove that module",
+        _severity(status),
+        "Another project's module has the name, neither the real package nor the stand-in: "
+        f"{status.location or 'made in memory, without a file'}.",
+        "" if status.checks else "See whether it computes the transform:",
+        "" if status.checks else ask,
     )
 
 
 def _checks(status: Status) -> Iterator[Finding]:
-    failed = [check for check in status.checks or () if check.result == "failed"]
+    checks = status.checks or ()
+    failed = [f"{item.property} on {item.device} in {item.dtype}" for item in checks]
+    failed = [words for words, item in zip(failed, checks, strict=True) if item.result == "failed"]
     if failed:
-        where = sorted({f"{check.device} {check.dtype}" for check in failed})
-        step = f"set {SWITCH}=force to use the stand-in"
+        cause = f"The transform in place is wrong: {', '.join(failed)}."
         if status.source == "stand-in":
-            step = "please report this, with the output of: python -m hadamard_finder status --json"
-        yield Finding(
-            "wrong-values",
-            "error",
-            f"The transform in place gives wrong results ({', '.join(where)}).",
-            step,
-        )
-    elif status.checks is not None and not status.works:
+            step, command = "Please report this, with the output of:", f"{_STATUS} --check --json"
+        elif status.location is None:
+            # What is in sys.modules already is never looked for again, by no finder.
+            step, command = "Find and remove the code that puts that module there.", ""
+        else:
+            step, command = "Let the stand-in serve the import instead:", _SET_FORCE
+        yield Finding("wrong-values", "error", cause, step, command)
+    elif status.checks is not None and not status.works and status.source != "none":
+        ended = any(item.result == "passed" for item in checks)
         yield Finding(
             "unchecked",
             "error",
-            "The check could not be completed on any device that this machine has.",
-            "run it on a machine with a GPU, or set " + f"{SWITCH}=force",
+            f"The check was not completed: {status.reason}."
+            if ended
+            else "The transform in place ran on no device of this machine.",
+            "Check it where it shall run, or let the stand-in serve the import:",
+            _SET_FORCE,
         )
 
 
-def _unusual(status: Status) -> Iterator[Finding]:
-    allowed = {SWITCH: SWITCH_VALUES}
+def _settings(status: Status) -> Iterator[Finding]:
     for setting in status.settings:
         if setting.invalid is not None:
-            values = ", ".join(allowed.get(setting.name, ALGORITHMS))
+            allowed = SWITCH_VALUES if setting.name == SWITCH else ALGORITHMS
             yield Finding(
                 "setting-unknown",
                 "note",
                 f"{setting.name}={setting.invalid!r} is not understood; {setting.value} is used.",
-                f"set it to one of: {values}",
+                f"Set it to one of: {', '.join(allowed)}.",
             )
+
+
+def _leftovers(status: Status) -> Iterator[Finding]:
     if status.leftovers:
         yield Finding(
             "leftovers",
             "note",
-            f"{len(status.leftovers)} modules missed the package, and repairing them is not safe "
-            "to do unasked.",
-            "start Python with the start-up file in place, or call "
-            "hadamard_finder.sweep(everything=True)",
+            f"{len(status.leftovers)} names in modules that were imported too early were left as "
+            "they are: changing them may not be safe.",
+            f"{status.leftovers[0].advice[0].upper()}{status.leftovers[0].advice[1:]}.",
         )

@@ -19,13 +19,13 @@ from hadamard_finder.finder import (
     EXTENSION,
     PACKAGE,
     STATE,
-    describe,
     is_empty,
     is_finder,
     is_standin,
     namespace,
 )
 
+TORCH_STAGE = "the import of torch"
 Tell = Callable[..., None]  # takes facts by keyword
 
 
@@ -43,14 +43,14 @@ def main(*, check: bool) -> None:
             tell(kind="blocked", done=True)
             return
         _find(tell)
-        tell(stage="import of torch")
+        tell(stage=TORCH_STAGE)
         _import_torch(tell)
-        tell(stage=f"import of {PACKAGE}")
+        tell(stage=f"the import of {PACKAGE}")
         import_package(tell)
-        tell(stage="count of devices")
+        tell(stage="the count of devices")
         tell(devices=devices())
         if check:
-            tell(stage="check")
+            tell(stage="the check")
             run_checks(tell)
         tell(done=True)
 
@@ -94,7 +94,7 @@ def _find(tell: Tell) -> None:
     try:
         spec = importlib.util.find_spec(PACKAGE)
     except Exception as error:  # an editable install whose rebuild fails; the import will tell
-        tell(found=True, find_error=describe(error))
+        tell(found=True, find_error=f"{type(error).__name__}: {_text(error)}")
         return
     folders = list(spec.submodule_search_locations or []) if spec else []
     tell(
@@ -110,7 +110,7 @@ def _import_torch(tell: Tell) -> None:
             return
         import torch  # noqa: F401  # first, as consumers do; the package's own time is then its own
     except Exception as error:
-        tell(torch_error=describe(error))
+        tell(torch_error=f"{type(error).__name__}: {_text(error)}")
 
 
 def import_package(tell: Tell) -> None:
@@ -149,13 +149,15 @@ def import_package(tell: Tell) -> None:
 
 def run_checks(tell: Tell) -> None:
     """Check the transform that is in place here, and tell each result as it comes."""
-    function = namespace(sys.modules.get(PACKAGE)).get("hadamard_transform")
+    done: list[dict[str, Any]] = []
+    tell(checks=done)
+    module = sys.modules.get(PACKAGE)
+    function = namespace(module).get("hadamard_transform")
     if not callable(function) or "torch" not in sys.modules:
         return
     from hadamard_finder import check
 
-    done = []
-    for item in check.run(function, kind_of(sys.modules[PACKAGE]), devices() or ()):
+    for item in check.run(function, kind_of(module), devices() or ()):
         done.append(asdict(item))
         tell(checks=done)
 

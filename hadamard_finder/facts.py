@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from hadamard_finder.records import Leftover, Repair
+
 SCHEMA = 1
 
 Source = Literal["real", "stand-in", "foreign", "blocked", "none"]
@@ -27,13 +29,13 @@ class Real:
     installed: bool
     distributions: tuple[Distribution, ...]  # all that provide the name, the real one's or not
     copies: tuple[str, ...]  # in the order of sys.path; the first one counts
-    location: str | None
+    location: str | None  # where it is not installed: of a folder that was left behind
     extension: str | None  # the file of fast_hadamard_transform_cuda on sys.path
     unusable_extensions: tuple[str, ...]  # files of it that are for another Python
     version: str | None
     loads: bool | None  # None: not installed, or nobody could be asked
     error_type: str | None
-    error: str | None
+    error: str | None  # where a signal ended it: the last line on its standard error
     signal: str | None  # what ended the child, SIGBUS for one
     timed_out: bool
     seconds: float | None  # the import of the package alone, torch was there already
@@ -50,8 +52,8 @@ class StartupFile:
     path: str
     content: str | None  # None: the file cannot be read
     expected: bool  # the content is the one this version ships
-    ran: bool  # by the rules of site; `why` says which one
-    why: str
+    ran: bool  # by the rules of Python's site module
+    why: str  # why it was not run
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,6 @@ class Torch:
     backend: str | None  # what the build is for: cpu, cuda, hip, xpu, mps; None: cannot be told
     devices: tuple[str, ...] | None  # None: not asked
     error: str | None
-
-
-@dataclass(frozen=True)
-class Repair:
-    module: str
-    name: str
-    file: str | None
-    line: int | None
-    text: str  # what was put there, or why it was left
 
 
 @dataclass(frozen=True)
@@ -90,13 +83,26 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Consumer:
+    """One import of the package in a file of an installed distribution."""
+
+    distribution: str
+    version: str
+    file: str
+    line: int
+    statement: str
+    when_missing: str  # what that code does where the package is missing
+
+
+@dataclass(frozen=True)
 class Finding:
-    """One thing worth knowing: its cause in words, and what to do (may be empty)."""
+    """One thing worth knowing: its cause in words, and the next step."""
 
     code: str
     severity: Literal["error", "note"]  # an error keeps the import from working
     cause: str
-    step: str
+    step: str = ""
+    command: str = ""  # for a shell, where the step has one
 
 
 @dataclass(frozen=True)
@@ -119,9 +125,10 @@ class Status:
     torch: Torch
     algorithm: str
     swept: tuple[Repair, ...]
-    leftovers: tuple[Repair, ...]
+    leftovers: tuple[Leftover, ...]
     settings: tuple[Setting, ...]
     checks: tuple[Check, ...] | None  # None: not asked
+    consumers: tuple[Consumer, ...] | None  # None: not asked
     findings: tuple[Finding, ...]
 
     def as_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO, Any, final
 
 from hadamard_finder.finder import SWITCH
 
@@ -24,6 +24,7 @@ _FLAGS = {
 }
 
 
+@final
 class Probe:
     """A child that is on its way; ``answer`` waits for it."""
 
@@ -42,9 +43,8 @@ class Probe:
         if switch is not None:
             environment[SWITCH] = switch
         flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name, False)]
-        # Files, not pipes: a grandchild that outlives the child would keep a pipe open. Closed in
-        # `answer`.
-        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        # Files, not pipes: a grandchild that outlives the child would keep a pipe open.
+        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # __exit__ closes both
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._started = time.monotonic()
         self._process = subprocess.Popen(
@@ -55,33 +55,41 @@ class Probe:
             env=environment,
         )
 
+    def __enter__(self) -> Probe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._out.close()
+        self._err.close()
+
     def answer(self, timeout: float) -> dict[str, Any]:
         """Return what the child told; ``timeout`` is in seconds from its start.
 
-        ``signal`` names what ended it, ``timed_out`` is True where we ended it, and ``stage`` is
-        what it was doing then.
+        ``signal`` names what ended it, ``timed_out`` is True where it did not end in time, and
+        ``stage`` is what it was doing then.
         """
         facts: dict[str, Any] = {"signal": None, "timed_out": False}
+        left = self._started + timeout - time.monotonic()
         try:
-            left = self._started + timeout - time.monotonic()
             self._process.wait(max(left, 0))
         except subprocess.TimeoutExpired:
             facts["timed_out"] = True
-            self._process.kill()
-            self._process.wait()
-        with self._out as out, self._err as err:
-            out.seek(0)
-            err.seek(0)
-            for line in out.read().decode("utf-8", "replace").splitlines():
-                try:
-                    facts.update(json.loads(line))
-                except ValueError:  # cut where the child died
-                    continue
-            said = err.read().decode("utf-8", "replace").strip()
+        for line in _lines(self._out):
+            try:
+                facts.update(json.loads(line))
+            except ValueError:  # cut where the child died
+                continue
         if not facts.get("done") and not facts["timed_out"]:
             facts["signal"] = _ending(self._process.returncode)
-            facts["said"] = said.splitlines()[-1] if said else ""
+            facts["error"] = next(reversed(_lines(self._err)), None)
         return facts
+
+
+def _lines(file: IO[bytes]) -> list[str]:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace").splitlines()
 
 
 def _ending(code: int) -> str:

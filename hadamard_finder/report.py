@@ -14,7 +14,6 @@ from hadamard_finder.facts import (
     Check,
     FinderState,
     Real,
-    Repair,
     Setting,
     Source,
     Status,
@@ -39,14 +38,14 @@ def status(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
     Imports nothing here unless ``check`` is set, which imports the package and runs the transform
     on every device. The real package is loaded by a child process, which gets ``timeout`` seconds.
     """
-    real_probe = Probe(switch="off", path=sys.path)
-    facts: dict[str, Any] = {"finders": child.finder_names(), "position": child.position()}
-    if check and PACKAGE not in sys.modules:
-        child.import_package(facts.update)
-    imported = PACKAGE in sys.modules
-    if imported:
-        _look(facts)
-    real = real_probe.answer(timeout)
+    with Probe(switch="off", path=sys.path) as real_probe:
+        facts: dict[str, Any] = {"finders": child.finder_names(), "position": child.position()}
+        if check and PACKAGE not in sys.modules:
+            child.import_package(facts.update)
+        imported = PACKAGE in sys.modules
+        if imported:
+            _look(facts)
+        real = real_probe.answer(timeout)
     if "loads" not in facts:
         _predict(facts, real)
     facts.update({key: real.get(key) for key in ("devices", "torch_error")})
@@ -58,8 +57,9 @@ def status(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
 def fresh(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
     """Report the same for a new Python in this environment; never imports torch in this one."""
     # Both at once: each pays for an import of torch.
-    real_probe, probe = Probe(switch="off"), Probe(check=check)
-    return _assemble("a fresh process", probe.answer(timeout), real_probe.answer(timeout))
+    with Probe(switch="off") as real_probe, Probe(check=check) as probe:
+        facts, real = probe.answer(timeout), real_probe.answer(timeout)
+    return _assemble("a fresh process", facts, real)
 
 
 def _look(facts: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ def _assemble(
     checks = None if "checks" not in facts else tuple(Check(**item) for item in facts["checks"])
     position = facts.get("position")
     ahead = tuple(facts.get("finders", ())[: position or 0])
-    records = getattr(repair, "records", repair.Sweep)()
+    records = repair.records()
     report = Status(
         schema=SCHEMA,
         version=__version__,
@@ -120,10 +120,11 @@ def _assemble(
         startup=startup_files.read(),
         torch=installed.torch(None if devices is None else tuple(devices), _torch_error(facts)),
         algorithm=_algorithm().value,
-        swept=tuple(map(_record, records.repairs)),
-        leftovers=tuple(map(_record, records.leftovers)),
+        swept=records.repairs,
+        leftovers=records.leftovers,
         settings=(_switch(), _algorithm()),
         checks=checks,
+        consumers=None,
         findings=(),
     )
     return replace(report, findings=advice.findings(report))
@@ -141,7 +142,7 @@ def _works(facts: dict[str, Any], checks: tuple[Check, ...] | None) -> bool:
     if not facts.get("loads"):
         return False
     if checks is None:
-        return facts.get("stage") != "check" or bool(facts.get("done"))
+        return True
     results = {check.result for check in checks}
     ended = facts.get("signal") or facts.get("timed_out")
     return "passed" in results and "failed" not in results and not ended
@@ -152,9 +153,9 @@ def _reason(facts: dict[str, Any]) -> str:
     if kind == "blocked":
         return f"sys.modules[{PACKAGE!r}] is None: somebody blocks the import on purpose"
     if facts.get("signal"):
-        return f"{facts.get('stage', 'start of Python')} ended by {facts['signal']}"
+        return f"{facts.get('stage', 'the start of Python')} is ended by {facts['signal']}"
     if facts.get("timed_out"):
-        return f"{facts.get('stage', 'start of Python')} did not end in time"
+        return f"{facts.get('stage', 'the start of Python')} did not end in time"
     if not facts.get("loads"):
         return f"{facts.get('error_type')}: {facts.get('error')}"
     if kind == "stand-in":
@@ -168,7 +169,7 @@ def _real(facts: dict[str, Any]) -> Real:
     foreign = facts.get("kind") == "foreign"
     copies = installed.copies()
     found = bool(facts.get("found", copies)) and not facts.get("folder_only") and not foreign
-    tried = facts.get("stage", "") != "import of torch"
+    tried = facts.get("stage", "") != child.TORCH_STAGE
     ended = facts["signal"] if tried else None
     hangs = bool(facts["timed_out"] and tried)
     providers = installed.distributions()
@@ -178,7 +179,7 @@ def _real(facts: dict[str, Any]) -> Real:
         installed=found,
         distributions=providers,
         copies=copies,
-        location=facts.get("location") or next(iter(copies), None),
+        location=None if foreign else facts.get("location") or next(iter(copies), None),
         extension=installed.extension(),
         unusable_extensions=installed.unusable_extensions(),
         version=version if found else None,
@@ -192,7 +193,7 @@ def _real(facts: dict[str, Any]) -> Real:
 
 
 def _torch_error(facts: dict[str, Any]) -> str | None:
-    if facts.get("stage") == "import of torch" and facts.get("signal"):
+    if facts.get("stage") == child.TORCH_STAGE and facts.get("signal"):
         return f"the import of torch is ended by {facts['signal']}"
     error: str | None = facts.get("torch_error")
     return error
@@ -218,7 +219,3 @@ def _algorithm() -> Setting:
         "environment" if known else "default",
         given if name and not known else None,
     )
-
-
-def _record(record: Any) -> Repair:
-    return Repair(str(record), "", None, None, "")

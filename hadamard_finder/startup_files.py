@@ -19,7 +19,6 @@ def read() -> tuple[StartupFile, ...]:
     sites = _site_directories()
     folders = {os.path.realpath(folder): folder for folder in [*sites, *sys.path] if folder}
     known = {os.path.realpath(folder) for folder in sites}
-    # Where our own source lies, the files are data: nobody expects them to run.
     return tuple(
         _read(Path(folder, name), real in known)
         for real, folder in folders.items()
@@ -42,20 +41,12 @@ def _read(path: Path, in_site: bool) -> StartupFile:
         content = None
     shipped = (_SHIPPED / path.name).read_text(encoding="utf-8")
     expected = content is not None and content.strip() == shipped.strip()
-    obstacle = _obstacle(path, in_site)
-    if obstacle:
-        why = obstacle
-    elif content is None:
-        why = "cannot be read"
-    elif not expected:
-        why = "run by Python, but the content is not what this version ships"
-    else:
-        why = "run by Python at its start"
+    why = "it cannot be read" if content is None else _obstacle(path, in_site)
     return StartupFile(
         path=str(path),
         content=None if content is None else content.strip(),
         expected=expected,
-        ran=not obstacle and content is not None,
+        ran=not why,
         why=why,
     )
 
@@ -63,15 +54,15 @@ def _read(path: Path, in_site: bool) -> StartupFile:
 def _obstacle(path: Path, in_site: bool) -> str:
     """Return the rule by which Python does not run the file; "" where it does."""
     if sys.flags.no_site:
-        return "not run: Python was started with -S"
+        return "Python was started with -S"
     if not in_site:
-        return "not run: the folder is on sys.path, but is no site directory (--target, PYTHONPATH)"
+        return "its folder is on sys.path, but it is no site directory (--target, PYTHONPATH)"
     new = sys.version_info >= (3, 15)
     if path.suffix == ".start" and not new:
-        return "not run: for Python 3.15 and later"
+        return "it is for Python 3.15 and later"
     if path.suffix == ".pth" and new and path.with_suffix(".start").exists():
-        return "not run: the .start file beside it replaces it on Python 3.15 and later"
+        return "the .start file beside it replaces it on Python 3.15 and later"
     # macOS sets the flag on what lies below a hidden folder such as .venv, and site skips it.
     if getattr(path.lstat(), "st_flags", 0) & stat.UF_HIDDEN:
-        return "not run: the file is hidden, and Python skips hidden start-up files"
+        return "the file is hidden, and Python skips hidden ones"
     return ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from hadamard_finder.facts import Status
 from hadamard_finder.finder import PACKAGE
 
 _INDENT = 14
+_WIDTH = 100 - _INDENT
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1"}
 
 
@@ -45,9 +47,10 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield "finder", _finder(status)
     label = "start-up"
     for item in status.startup:
-        yield label, f"{item.path}: {item.why}"
+        outcome = "run by Python" if item.ran else f"not run: {item.why}"
+        yield label, f"{item.path}{'' if item.expected else ' (altered)'}: {outcome}"
         if item.ran:
-            yield "", f"  {item.content}"
+            yield from (("", f"  {line}") for line in (item.content or "").splitlines())
         label = ""
     if not status.startup:
         yield label, "no start-up file in any site directory"
@@ -60,15 +63,28 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         wrong = "" if setting.invalid is None else f"; {setting.invalid!r} is not understood"
         yield label, f"{setting.name}={setting.value} ({setting.origin}{wrong})"
         label = ""
-    yield from _records(status)
     yield from _checks(status)
+    yield from _records(status)
+    yield from _consumers(status)
     label = "found"
     for finding in status.findings:
-        yield label, finding.cause
+        yield from _wrapped(label, finding.cause)
         label = ""
     label = "next"
-    for step in _steps(status):
-        yield label, step
+    if status.works:
+        yield label, "Nothing has to be done: the import works."
+        label = ""
+    for finding in status.findings:
+        yield from _wrapped(label, finding.step)
+        if finding.command:
+            yield "", f"  {finding.command}"
+        label = "" if finding.step else label
+
+
+def _wrapped(label: str, words: str) -> Iterator[tuple[str, str]]:
+    # Not inside words: paths are there to be copied.
+    for line in textwrap.wrap(words, _WIDTH, break_long_words=False, break_on_hyphens=False):
+        yield label, line
         label = ""
 
 
@@ -105,11 +121,28 @@ def _torch(status: Status) -> str:
 
 
 def _records(status: Status) -> Iterator[tuple[str, str]]:
-    for label, records in (("repaired", status.swept), ("left alone", status.leftovers)):
-        for record in records:
-            where = f" ({record.file}:{record.line})" if record.file else ""
-            yield label, f"{record.module}.{record.name}: {record.text}{where}"
-            label = ""
+    label = "repaired"
+    for repair in status.swept:
+        yield label, f"{repair.module}.{repair.name} was {repair.before}, is {repair.after}"
+        label = ""
+    label = "left alone"
+    for leftover in status.leftovers:
+        where = f" ({leftover.file}:{leftover.line})" if leftover.file else ""
+        yield label, f"{leftover.module}.{leftover.name}: {leftover.reason}{where}"
+        label = ""
+
+
+def _consumers(status: Status) -> Iterator[tuple[str, str]]:
+    label = "consumers"
+    if status.consumers == ():
+        yield label, "no installed distribution imports the package"
+    previous = ""
+    for item in status.consumers or ():
+        if item.distribution != previous:
+            yield label, f"{item.distribution} {item.version}"
+            label, previous = "", item.distribution
+        yield "", f"  {item.file}:{item.line}"
+        yield "", f"    {item.statement}; where it is missing: {item.when_missing}"
 
 
 def _checks(status: Status) -> Iterator[tuple[str, str]]:
@@ -128,11 +161,3 @@ def _checks(status: Status) -> Iterator[tuple[str, str]]:
     for check in status.checks or ():
         if check.result == "failed":
             yield "", f"  {check.property}, {check.device}, {check.dtype}: {check.detail}"
-
-
-def _steps(status: Status) -> Iterator[str]:
-    if status.works:
-        yield "nothing has to be done"
-    for finding in status.findings:
-        if finding.step:
-            yield finding.step
