@@ -192,8 +192,8 @@ def _failure_after_submodules(folder: Path) -> None:
     build_real(folder, init=init)
 
 
-# The thread is in the middle of an import when the package fails; test_late.release() lets it go
-# on, and it then imports whatever else it can reach.
+# The thread is in the middle of an import when the package fails. Once a test sets ``go`` it goes
+# on, and imports whatever else it can reach. The package's globals are gone by then.
 _THREAD_INIT = f"""\
 import sys
 import threading
@@ -206,7 +206,7 @@ gate.errors = []
 sys.modules["late_gate"] = gate
 
 
-def late():
+def late(gate):
     for name in ("{PACKAGE}.late", "{PACKAGE}.later", "{PACKAGE}.{INTERFACE}", "{EXTENSION}"):
         try:
             __import__(name)
@@ -214,7 +214,7 @@ def late():
             gate.errors.append((name, type(error).__name__))
 
 
-gate.thread = threading.Thread(target=late, daemon=True)
+gate.thread = threading.Thread(target=late, args=(gate,), daemon=True)
 gate.thread.start()
 gate.reached.wait(30)
 raise RuntimeError("failed while a thread goes on")

@@ -1,0 +1,350 @@
+"""What becomes of a load that fails (decisions 5, 6 and 8)."""
+
+from __future__ import annotations
+
+import pytest
+from faults import FAULTS, REAL_INIT, build_real
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit", "GeneratorExit"])
+def test_what_is_not_an_exception_passes(site, error: str):
+    build_real(site.folder, init=f"{REAL_INIT}raise {error}\n")
+    site.run(
+        f"""
+        import sys
+        try:
+            import fast_hadamard_transform
+        except {error}:
+            pass
+        else:
+            raise AssertionError("swallowed")
+        assert probe.family() == {{}}, probe.family()
+        assert not log
+        from hadamard_finder.finder import STATE
+        assert STATE.loading == 0 and not STATE.causes
+        """
+    ).check()
+
+
+def test_an_exception_of_an_unusual_kind(site):
+    site.write(
+        "fast_hadamard_transform/__init__.py",
+        """
+        class Odd(Exception):
+            def __str__(self):
+                raise ValueError("no text")
+        raise Odd
+        """,
+    )
+    site.run(
+        """
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in"
+        assert "stand-in: Odd. " in log[0], log
+        """
+    ).check()
+
+
+@pytest.mark.parametrize(
+    ("init", "kind"),
+    [
+        ("", "stand-in"),
+        ("__version__ = '1.1.0'\n_private = 1\n", "stand-in"),
+        ("def __getattr__(name):\n    return len\n", "real"),
+        ("hadamard_transform = len\n", "real"),
+    ],
+)
+def test_a_load_that_ends_empty_has_failed(site, init: str, kind: str):
+    build_real(site.folder, init=init)
+    site.run(f"import fast_hadamard_transform; assert probe.check_whole() == {kind!r}").check()
+
+
+def test_a_package_that_replaces_itself_is_not_empty(site):
+    build_real(
+        site.folder,
+        init="import sys, types\nclass Lazy(types.ModuleType):\n    hadamard_transform = len\n"
+        "new = Lazy(__name__)\nnew.__spec__ = __spec__\nsys.modules[__name__] = new\ndel new, sys\n"
+        "del types, Lazy\n",
+    )
+    site.run(
+        """
+        import fast_hadamard_transform
+        assert fast_hadamard_transform.hadamard_transform is len and not log
+        """
+    ).check()
+
+
+def test_a_package_that_replaces_itself_and_then_fails(site):
+    build_real(
+        site.folder,
+        init="import sys, types\nsys.modules[__name__] = types.ModuleType(__name__)\nraise OSError",
+    )
+    site.run("import fast_hadamard_transform; assert probe.check_whole() == 'stand-in'").check()
+
+
+def test_a_package_that_unregisters_itself_and_then_fails(site):
+    build_real(site.folder, init="import sys\ndel sys.modules[__name__]\nraise OSError('gone')")
+    site.run("import fast_hadamard_transform; assert probe.check_whole() == 'stand-in'").check()
+
+
+def test_a_package_that_spoils_its_own_identity_and_then_fails(site):
+    build_real(
+        site.folder,
+        init="__name__ = 'other'\n__spec__ = None\n__path__ = []\n__loader__ = None\n"
+        "__package__ = ''\n__file__ = 'x'\nraise OSError('no')\n",
+    )
+    site.run("import fast_hadamard_transform; assert probe.check_whole() == 'stand-in'").check()
+
+
+def test_the_module_and_the_spec_are_turned_in_place(site):
+    # Threads that wait for this import hold its spec and will get its module.
+    build_real(
+        site.folder,
+        init="import sys\nsys.seen = sys.modules[__name__], __spec__\nraise OSError('no')\n",
+    )
+    site.run(
+        """
+        import sys
+        import fast_hadamard_transform
+        assert sys.seen[0] is fast_hadamard_transform
+        assert sys.seen[1] is fast_hadamard_transform.__spec__
+        assert probe.check_whole() == "stand-in"
+        assert not fast_hadamard_transform.__spec__._initializing
+        """
+    ).check()
+
+
+def test_no_global_of_the_failed_attempt_remains(site):
+    build_real(
+        site.folder, init=f"{REAL_INIT}leak = 1\n_leak = 2\n__all__ = ['leak']\nraise OSError"
+    )
+    site.run(
+        """
+        import fast_hadamard_transform
+        assert not {"leak", "_leak"} & set(vars(fast_hadamard_transform))
+        assert fast_hadamard_transform.__all__ == ["hadamard_transform"]
+        assert probe.check_whole() == "stand-in"
+        """
+    ).check()
+
+
+def test_a_broken_extension_that_loads_nothing_else(site):
+    site.write(
+        "fast_hadamard_transform_cuda/__init__.py", "from . import inner\nraise OSError('x')"
+    )
+    site.write("fast_hadamard_transform_cuda/inner.py", "")
+    site.run(
+        """
+        import fast_hadamard_transform_cuda
+        assert set(probe.family()) == {probe.EXTENSION}
+        assert not hasattr(fast_hadamard_transform_cuda, "__path__")
+        probe.check_whole()
+        """
+    ).check()
+
+
+def test_a_healthy_extension_is_ours_while_the_package_is(site):
+    build_real(site.folder, init="raise OSError('no')")
+    site.run(
+        """
+        import fast_hadamard_transform_cuda as healthy
+        assert probe.kind(healthy) == "real" and not log
+        import fast_hadamard_transform
+        import fast_hadamard_transform_cuda as now
+        assert probe.check_whole() == "stand-in"
+        assert now is not healthy and probe.kind(now) == "stand-in"
+        """
+    ).check()
+
+
+def test_the_real_package_never_meets_our_extension(site):
+    """Imported on its own, the extension was missing; it has arrived by the time of the package."""
+    build_real(site.folder, extension=None)
+    site.run(
+        f"""
+        import importlib, sys
+        import fast_hadamard_transform_cuda as ours
+        assert probe.kind(ours) == "stand-in"
+        import faults
+        from pathlib import Path
+        faults.build_real(Path({str(site.folder)!r}))
+        importlib.invalidate_caches()
+        import fast_hadamard_transform
+        assert probe.check_whole() == "real"
+        assert probe.kind(sys.modules[probe.EXTENSION]) == "real"
+        assert fast_hadamard_transform.hadamard_transform(1, 2) == ("real", 1, 2)
+        """
+    ).check()
+
+
+def test_what_was_set_aside_comes_back(site, lay):
+    """The extension's stand-in that a consumer holds is the one that the package then has."""
+    lay(FAULTS["missing-extension"])
+    site.run(
+        """
+        import sys
+        import fast_hadamard_transform_cuda as held
+        import fast_hadamard_transform
+        assert sys.modules[probe.EXTENSION] is held
+        assert probe.check_whole() == "stand-in"
+        """
+    ).check()
+
+
+def test_a_package_that_does_without_its_extension_is_not_half_ours(site):
+    build_real(
+        site.folder,
+        interface="try:\n    import fast_hadamard_transform_cuda\nexcept ImportError:\n"
+        "    fast_hadamard_transform_cuda = None\nhadamard_transform = len\n",
+        extension=None,
+    )
+    site.run("import fast_hadamard_transform; assert probe.check_whole() == 'stand-in'").check()
+
+
+def test_none_blocks_the_package(site):
+    site.run(
+        """
+        import sys
+        sys.modules[probe.PACKAGE] = None
+        for code in ("import fast_hadamard_transform", f"import {probe.INTERFACE}"):
+            try:
+                exec(code)
+            except ModuleNotFoundError as error:
+                assert error.name in (probe.PACKAGE, probe.INTERFACE)
+            else:
+                raise AssertionError(code)
+        import hadamard_finder
+        hadamard_finder.activate()
+        assert sys.modules[probe.PACKAGE] is None and not log
+        """
+    ).check()
+
+
+@pytest.mark.parametrize("state", ["absent", "real", "broken"])
+def test_none_blocks_the_extension_alone(site, state: str):
+    if state != "absent":
+        build_real(site.folder, init=REAL_INIT if state == "real" else "raise OSError('no')")
+    site.run(
+        """
+        import sys
+        sys.modules[probe.EXTENSION] = None
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in"
+        assert sys.modules[probe.EXTENSION] is None
+        assert sys.modules[probe.INTERFACE].fast_hadamard_transform_cuda is None
+        assert callable(fast_hadamard_transform.hadamard_transform)
+        assert len(log) == 1
+        """
+    ).check()
+
+
+def test_an_extension_that_a_thread_is_still_opening(site):
+    """It was found before the package failed, and is ready only afterwards."""
+    site.write(
+        "fast_hadamard_transform/__init__.py",
+        """
+        import threading
+        import gates
+        def opens():
+            try:
+                import fast_hadamard_transform_cuda
+            except Exception as error:
+                print(error)
+        gates.thread = threading.Thread(target=opens, daemon=True)
+        gates.thread.start()
+        gates.opening.wait(30)
+        raise OSError("failed meanwhile")
+        """,
+    )
+    site.run(
+        """
+        import sys, threading, types
+        from importlib.machinery import ModuleSpec
+        gates = sys.modules["gates"] = types.ModuleType("gates")
+        gates.opening, gates.open = threading.Event(), threading.Event()
+        class Slow:
+            def create_module(self, spec):
+                gates.opening.set()
+                gates.open.wait(30)
+                return None
+            def exec_module(self, module):
+                module.fast_hadamard_transform = module.healthy = len
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == probe.EXTENSION:
+                    return ModuleSpec(name, Slow(), origin="slow")
+        sys.meta_path.insert(1, Finder())
+        # The stand-in's interface waits for the thread's lock on the extension: let it go then.
+        from hadamard_finder.transform import surface
+        threading.Timer(0.2, gates.open.set).start()
+        import fast_hadamard_transform
+        gates.thread.join(30)
+        assert probe.check_whole() == "stand-in"
+        assert probe.kind(sys.modules[probe.EXTENSION]) == "stand-in"
+        assert not hasattr(sys.modules[probe.EXTENSION], "healthy")
+        """
+    ).check()
+
+
+@pytest.mark.parametrize("how", ["handler", "stderr"])
+def test_a_failing_log_handler_takes_nothing_down(site, how: str):
+    site.write("late_consumer.py", "hadamard_transform = None\n")
+    site.run(
+        f"""
+        import logging, sys
+        import hadamard_finder
+        hadamard_finder.deactivate()
+        import late_consumer  # imported while the finder was off: it may have missed the package
+        hadamard_finder.start()
+        class Failing(logging.Handler):
+            def emit(self, record):
+                raise RuntimeError("handler failed")
+        logging.getLogger("hadamard_finder").addHandler(Failing())
+        stderr = sys.stderr
+        if {how == "stderr"}:
+            sys.stderr = None  # as under pythonw
+        import fast_hadamard_transform
+        sys.stderr = stderr
+        assert probe.check_whole() == "stand-in"
+        assert late_consumer.hadamard_transform is fast_hadamard_transform.hadamard_transform
+        """
+    ).check()
+
+
+def test_odd_names_in_main_do_not_keep_us_from_starting(site):
+    site.run(
+        """
+        globals()[1] = 2
+        import hadamard_finder
+        hadamard_finder.start()
+        assert probe.finders() == 1
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in"
+        """,
+        start=False,
+    ).check()
+
+
+def test_whoever_missed_it_while_the_stand_in_could_not_load_is_repaired(site):
+    site.write(
+        "consumer.py",
+        """
+        try:
+            from fast_hadamard_transform import hadamard_transform
+        except ImportError:
+            hadamard_transform = None
+        """,
+    )
+    site.run(
+        """
+        import torch
+        tensor = torch.Tensor
+        del torch.Tensor  # as while torch itself is still being imported
+        import consumer
+        assert consumer.hadamard_transform is None
+        torch.Tensor = tensor
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in"
+        assert consumer.hadamard_transform is fast_hadamard_transform.hadamard_transform
+        """
+    ).check()
