@@ -1,9 +1,8 @@
 # Runs at every start of every Python here: import only what the interpreter has loaded already.
 """The finder, the guard and ``start``: they decide what ``import fast_hadamard_transform`` yields.
 
-The finder stands first on ``sys.meta_path`` and asks the finders behind it, as the import system
-would. A guard wraps the loader they found and, where the load fails, turns the module into the
-stand-in in place. Where nothing is found the stand-in is the spec.
+The finder stands first on ``sys.meta_path`` and asks those behind it. A guard wraps the loader they
+found and, where the load fails, turns the module into the stand-in in place.
 """
 
 import _thread
@@ -22,10 +21,12 @@ else:
     Loader = object  # importlib.abc costs a cold start 26 ms, and nothing asks for the class
 
 PACKAGE = "fast_hadamard_transform"
+INTERFACE = "fast_hadamard_transform.fast_hadamard_transform_interface"
 EXTENSION = "fast_hadamard_transform_cuda"
 SWITCH = "HADAMARD_FINDER"
 SWITCH_VALUES = ("auto", "off", "force")
 MARKER = "__hadamard_finder__"
+_NAMES = frozenset((PACKAGE, INTERFACE, EXTENSION))
 _MODULE_TYPE: "type[Any]" = type(sys)
 STANDIN_DIR = os.path.join(os.path.dirname(__file__), "standin")
 
@@ -38,14 +39,14 @@ class State:
         self.missed: dict[str, int] = {}  # name -> id: modules that may have missed the package
         self.served: dict[str, int] = {}  # name -> id: modules imported while a finder was active
         self.loading = 0  # loads that are running now; the extension's is nested in the package's
+        self.asking: set[tuple[int, str]] = set()  # (thread, name) of walks that are under way
         self.told: set[str] = set()  # warnings given: one of a kind in a process
 
     def note_missed(self) -> None:
         for name, module in sys.modules.copy().items():
             # The interpreter makes __main__ before site runs; empty, it has tried nothing yet.
-            if name == "__main__" and is_empty(module):
-                continue
-            if self.served.get(name) != id(module):
+            untried = name == "__main__" and is_empty(module)
+            if not untried and self.served.get(name) != id(module):
                 self.missed[name] = id(module)
 
 
@@ -96,14 +97,13 @@ def describe(error: BaseException) -> str:
 
 def is_empty(module: object) -> bool:
     names = namespace(module)
-    return "__getattr__" not in names and all(name.startswith("_") for name in names)
+    return "__getattr__" not in names and all(str(name)[:1] == "_" for name in list(names))
 
 
 def start() -> None:
     """Put the finder first on ``sys.meta_path``; does nothing where one is there already.
 
-    Start-up files of every version that was ever installed call this by name: the name is frozen,
-    it takes no arguments, and it never raises.
+    Start-up files of every version call it by this name, without arguments. It never raises.
     """
     try:
         if not any(is_finder(finder) for finder in sys.meta_path):
@@ -116,84 +116,86 @@ def start() -> None:
 class Finder:
     __hadamard_finder__ = True
 
-    def __init__(self) -> None:
-        self._asking: set[tuple[int, str]] = set()
-
     def find_spec(
-        self,
-        name: str,
-        path: "Sequence[str] | None" = None,
-        target: "ModuleType | None" = None,
+        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        if name != PACKAGE and name != EXTENSION:
+        if name not in _NAMES:
             return None
         # No import in here: finders run under the global import lock, where one can deadlock.
-        if name == EXTENSION and is_standin(sys.modules.get(PACKAGE)):
-            return self._standin(name, f"{PACKAGE} is the stand-in")
+        ours = is_standin(sys.modules.get(PACKAGE))
+        if name == INTERFACE:
+            # The finder of an editable install goes by full names and would serve the real file.
+            return PathFinder.find_spec(name, path) if ours else None
+        if name == EXTENSION and ours:
+            return _standin(name, f"{PACKAGE} is the stand-in")
         # A plain reload would run the real source over the stand-in's names: no `off` for that.
         if switch() == "off" and not is_standin(target):
             STATE.note_missed()
             return None
         # Some finders ask all of sys.meta_path in turn, us included.
-        if (_thread.get_ident(), name) in self._asking:
+        if (_thread.get_ident(), name) in STATE.asking:
             return None
         if switch() == "force":
-            return self._standin(name, f"{SWITCH}=force")
+            return _standin(name, f"{SWITCH}=force")
         try:
-            spec = self._ask_behind(name, path, target)
+            spec = _ask(self._behind(), name, path, target)
         except Exception as error:  # an editable install whose rebuild fails, for one
-            return self._standin(name, describe(error), error)
+            return _standin(name, "", error)
         if spec is None:
-            return self._standin(name, f"{name} is not installed")
+            return _standin(name, f"{name} is not installed")
         if spec.loader is None:
             where = ", ".join(spec.submodule_search_locations or ())
-            return self._standin(name, f"only a folder without __init__.py is there: {where}")
+            return _standin(name, f"only a folder without __init__.py is there: {where}")
         if hasattr(spec.loader, "exec_module"):
             # A finder that keeps its specs may hand us the one we wrapped before.
             real = spec.loader.real if isinstance(spec.loader, Guard) else spec.loader
             spec.loader = Guard(spec, real)
         return spec
 
-    def _ask_behind(
-        self, name: str, path: "Sequence[str] | None", target: "ModuleType | None"
-    ) -> "ModuleSpec | None":
+    def _behind(self) -> "list[Any]":
         # A copy, because finders come and go during the walk. Those ahead of us have been asked.
         finders = list(sys.meta_path)
         ours = [position for position, finder in enumerate(finders) if finder is self]
-        key = (_thread.get_ident(), name)
-        self._asking.add(key)
-        try:
-            for finder in finders[ours[0] + 1 :] if ours else finders:
-                find_spec = getattr(finder, "find_spec", None)
-                if find_spec is not None and not is_finder(finder):
-                    spec: ModuleSpec | None = find_spec(name, path, target)
-                    if spec is not None:
-                        return spec
-        finally:
-            self._asking.discard(key)
-        return None
+        return finders[ours[0] + 1 :] if ours else finders
 
-    def _standin(
-        self, name: str, cause: str, error: Exception | None = None
-    ) -> "ModuleSpec | None":
-        spec = standin_spec(name) if self._torch_is_there() else None
-        if spec is not None:
-            spec.loader = Guard(spec, None, cause, error)
-            return spec
-        if error is not None:
-            raise error
-        # Without torch the caller shall see the plain ModuleNotFoundError.
-        STATE.note_missed()
-        return None
 
-    def _torch_is_there(self) -> bool:
-        if "torch" in sys.modules:
-            return sys.modules["torch"] is not None
-        try:
-            spec = self._ask_behind("torch", None, None)
-        except Exception:  # the stand-in will meet that error and report it better than we could
-            return True
-        return spec is not None and spec.loader is not None
+def _standin(name: str, cause: str, error: Exception | None = None) -> "ModuleSpec | None":
+    spec = standin_spec(name) if _torch_is_there() else None
+    if spec is not None:
+        spec.loader = Guard(spec, None, cause, error)
+        return spec
+    if error is not None:
+        raise error
+    # Without torch the caller shall see the plain ModuleNotFoundError.
+    STATE.note_missed()
+    return None
+
+
+def _ask(
+    finders: "list[Any]", name: str, path: "Sequence[str] | None", target: "ModuleType | None"
+) -> "ModuleSpec | None":
+    key = (_thread.get_ident(), name)
+    STATE.asking.add(key)
+    try:
+        for finder in finders:
+            find_spec = getattr(finder, "find_spec", None)
+            if find_spec is not None and not is_finder(finder):
+                spec: ModuleSpec | None = find_spec(name, path, target)
+                if spec is not None:
+                    return spec
+    finally:
+        STATE.asking.discard(key)
+    return None
+
+
+def _torch_is_there() -> bool:
+    if "torch" in sys.modules:
+        return sys.modules["torch"] is not None
+    try:
+        spec = _ask(list(sys.meta_path), "torch", None, None)
+    except Exception:  # the stand-in will meet that error and report it better than we could
+        return True
+    return spec is not None and spec.loader is not None
 
 
 class Guard(Loader):
@@ -213,6 +215,7 @@ class Guard(Loader):
         self.cause = cause
         self.error = error
         self.previous = sys.modules.get(spec.name)  # the module itself where this is a reload
+        self.before = dict(namespace(self.previous))  # a reload gives it the new spec's names first
 
     def __getattr__(self, name: str) -> "Any":
         # `python -m`, pkgutil and importlib.resources ask a loader for more than a guard has.

@@ -4,12 +4,15 @@ Loaded by the guard when one of the two names is imported, never at start-up. A 
 real or wholly the stand-in when ``load`` returns, and what it was before when ``load`` raises.
 """
 
+import contextlib
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from hadamard_finder.finder import (
     EXTENSION,
+    MARKER,
     PACKAGE,
     STATE,
     Guard,
@@ -49,7 +52,7 @@ def load(guard: Guard, module: ModuleType) -> None:
     of the real package failed; ModuleNotFoundError where there was no real package.
     """
     name = guard.spec.name
-    before = _Snapshot(guard.spec, module)
+    before = _Snapshot(guard, module)
     STATE.loading += 1
     try:
         cause = _execute(guard, module, before)
@@ -77,6 +80,7 @@ def _execute(guard: Guard, module: ModuleType, before: "_Snapshot") -> str | Non
         raise error
     failure = _failure_of_standin(guard.spec, module, before)
     if failure is not None:
+        STATE.note_missed()
         raise error or failure
     # The text only: the error itself would keep every frame of the failed import alive.
     return guard.cause if error is None else describe(error)
@@ -95,6 +99,9 @@ def _failure_of_real(guard: Guard, module: ModuleType, before: "_Snapshot") -> E
         return error
     if name == PACKAGE and is_standin(sys.modules.get(EXTENSION)):
         return ImportError(f"{EXTENSION} does not load: {STATE.causes.get(EXTENSION)}", name=name)
+    # The package may have failed while another thread was opening this.
+    if name == EXTENSION and is_standin(sys.modules.get(PACKAGE)):
+        return ImportError(f"{PACKAGE} is the stand-in", name=name)
     if sys.modules.get(name) is module and type(module) is ModuleType and is_empty(module):
         return ImportError(f"{name} loads but is empty: {guard.spec.origin}", name=name)
     return None
@@ -110,16 +117,18 @@ def _failure_of_standin(
     # In place: threads that wait for this import hold this spec and will get this module.
     for field in _SPEC_FIELDS:
         setattr(spec, field, getattr(standin, field))
-    _purge(module)
     _wipe(module)
+    # Before the purge: from here on nobody gets, or finishes loading, a real extension.
+    namespace(module)[MARKER] = True
+    _purge(spec.name, module)
     before.put_back_standins()
-    _set_identity(module, standin)
+    _set_identity(module, spec)
     if before.registered:
         sys.modules[spec.name] = module
     try:
         standin.loader.exec_module(module)
         # A thread that the real package started may have gone on importing meanwhile.
-        if _purge(module):
+        if _purge(spec.name, module):
             standin.loader.exec_module(module)
     except Exception as error:
         # A consumer's `except ImportError` must catch what a broken torch raises, an OSError often.
@@ -133,11 +142,12 @@ def _failure_of_standin(
 class _Snapshot:
     """What a load may change: the module's names, its spec, the modules that belong to it."""
 
-    def __init__(self, spec: ModuleSpec, module: ModuleType) -> None:
+    def __init__(self, guard: Guard, module: ModuleType) -> None:
+        spec = guard.spec
         self.spec = spec
         self.module = module
         self.fields = {field: getattr(spec, field) for field in _SPEC_FIELDS}
-        self.names = dict(namespace(module))
+        self.names = guard.before if module is guard.previous else dict(namespace(module))
         self.family = _family(spec.name)
         self.standins = {key: part for key, part in self.family.items() if is_standin(part)}
         self.is_standin = is_standin(module)
@@ -174,11 +184,11 @@ def _family(name: str) -> dict[str, ModuleType]:
     }
 
 
-def _purge(module: ModuleType) -> bool:
-    """Remove what belongs to ``module`` and is not ours, but no None: that is a user's block."""
+def _purge(name: str, module: ModuleType) -> bool:
+    """Remove what belongs to ``name`` and is not ours, but no None: that is a user's block."""
     names = namespace(module)
     purged = False
-    for key, part in _family(module.__name__).items():
+    for key, part in _family(name).items():
         if part is not None and not is_standin(part):
             sys.modules.pop(key, None)
             child = key.rpartition(".")[2]
@@ -192,12 +202,15 @@ def _wipe(module: ModuleType) -> None:
     # Name by name: another thread may read __spec__ at any moment to see whether we are done.
     names = namespace(module)
     for name in names.keys() - _IDENTITY:
-        del names[name]
+        names.pop(name, None)
 
 
 def _set_identity(module: ModuleType, spec: ModuleSpec) -> None:
     names = namespace(module)
+    # All of it: a failed attempt may have spoilt its own __name__ or __spec__.
     names.update(
+        __name__=spec.name,
+        __spec__=spec,
         __file__=spec.origin,
         __cached__=spec.cached,
         __loader__=spec.loader,
@@ -211,12 +224,26 @@ def _set_identity(module: ModuleType, spec: ModuleSpec) -> None:
 def _tell(name: str, cause: str | None) -> None:
     if cause is None and not unknown_switch():
         return
-    # The module is ready: a failing log handler or sweep must not take its import down.
-    try:
-        from hadamard_finder import notice, repair
+
+    def report() -> None:
+        from hadamard_finder import notice
 
         notice.report(name, cause)
-        if name == PACKAGE and cause is not None:
-            repair.sweep()
+
+    def sweep() -> None:
+        from hadamard_finder import repair
+
+        repair.sweep()
+
+    _try(report)
+    if name == PACKAGE and cause is not None:
+        _try(sweep)
+
+
+def _try(action: Callable[[], None]) -> None:
+    # The module is ready: a failing log handler or sweep must not take its import down.
+    try:
+        action()
     except Exception as error:
-        sys.stderr.write(f"hadamard_finder: {describe(error)}\n")
+        with contextlib.suppress(Exception):  # under pythonw there is no stderr
+            sys.stderr.write(f"hadamard_finder: {describe(error)}\n")
