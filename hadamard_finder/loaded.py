@@ -65,13 +65,15 @@ class Loaded(NamedTuple):
         return ".".join([*parts[: len(parts) - level + 1], *filter(None, [module])])
 
 
-def loaded(idents: dict[str, int] | None = None) -> Iterator[Loaded]:
-    """Yield every module of ``sys.modules``, or only those named that still have that id."""
+def each(idents: dict[str, int] | None = None) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Yield name, module and dict of all modules, or only of those that still have the ids given.
+
+    Plain tuples: few of the thousands are worth a Loaded.
+    """
     modules = sys.modules.copy()  # other threads go on importing
     for name in modules if idents is None else idents:
         module = modules.get(name)
-        if module is None or (idents is not None and id(module) != idents[name]):
-            continue
-        names = _dict_of(module) if type(module) is ModuleType else namespace(module)
-        if names:
-            yield Loaded(name, module, names)
+        if isinstance(name, str) and (idents is None or id(module) == idents[name]):
+            names = _dict_of(module) if type(module) is ModuleType else namespace(module)
+            if names:
+                yield name, module, names

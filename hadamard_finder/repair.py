@@ -11,11 +11,12 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hadamard_finder.copies import Copy, Key, trace
 from hadamard_finder.finder import PACKAGE, STATE, is_standin, namespace, switch
 from hadamard_finder.ledger import Ledger
-from hadamard_finder.loaded import ABSENT, Loaded, loaded
+from hadamard_finder.loaded import ABSENT, Loaded, each
 from hadamard_finder.records import Leftover, Repair, Sweep
-from hadamard_finder.sources import NEVER_READ, Library
+from hadamard_finder.sources import Library
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,14 +71,6 @@ class _Book:
         self.leftovers: tuple[Leftover, ...] = ()
 
 
-class _Copy(NamedTuple):
-    seen: Loaded
-    name: str
-    origin: tuple[str, str]  # the module and the name that it was taken from
-    line: int
-    rebound: bool
-
-
 class _Flagged(NamedTuple):
     seen: Loaded
     flag: Flag
@@ -92,22 +85,25 @@ class _Run:
         self.everything = everything
         self.leftovers: dict[tuple[int, str], Leftover] = {}
         # Names that missed the package, each with the one it was copied from in the end, or itself.
-        self.roots: dict[tuple[str, str], tuple[str, str]] = {}
-        self.flags: dict[tuple[str, str], _Flagged] = {}
-        self.copies: list[_Copy] = []
+        self.roots: dict[Key, Key] = {}
+        self.flags: dict[Key, _Flagged] = {}
+        self.copies: list[Copy] = []
 
     def run(self) -> None:
+        missed = STATE.missed.copy()
+        is_silent = _BOOK.library.is_silent
         sources = []
-        for seen in loaded(STATE.missed.copy()):
-            if seen.names.get(_FUNCTION, ABSENT) is None:
-                _safely(self._fill_by_name, seen)
-            if seen.name.partition(".")[0] not in NEVER_READ:
-                sources.append(seen)
+        for name, module, names in each(missed):
+            if names.get(_FUNCTION, ABSENT) is None:
+                _safely(self._fill_by_name, Loaded(name, module, names))
+            if "__file__" in names and not is_silent(name, id(module)):
+                sources.append(Loaded(name, module, names))
         for seen in sources:
             _safely(self._follow_source, seen)
         if self.roots:
             # On request also in modules imported since: they copied what was left then.
-            self._trace_copies(list(loaded()) if self.everything else sources)
+            idents = None if self.everything else missed
+            self.copies = trace(self.roots, idents, _BOOK.library, _BOOK.ledger)
             for copy in self.copies:
                 _safely(self._settle_copy, copy)
             for key in self.flags:
@@ -129,11 +125,11 @@ class _Run:
 
     def _follow_source(self, seen: Loaded) -> None:
         answer = _BOOK.library.ask(seen)
-        if answer == "silent" or seen.is_being_imported():
+        if answer in ("silent", "near") or seen.is_being_imported():
             return
-        if answer == "unreadable":
+        if isinstance(answer, str):
             self._list_suspects(seen)
-        elif not isinstance(answer, str):
+        else:
             forms = [form for form in answer.forms if form.at_module_level]
             self._settle_forms(seen, forms)
             self._find_flags(seen, forms)
@@ -209,37 +205,7 @@ class _Run:
                 reason = "may have cached that the package is missing"
                 self._leave(seen, probe.name, reason, probe.line, f"Call {calls}.")
 
-    def _trace_copies(self, modules: list[Loaded]) -> None:
-        searched: set[str] = set()
-        while True:
-            known = len(self.roots)
-            names = {name for _, name in self.roots} - searched
-            searched |= names
-            words = tuple(name.encode() for name in names if "hadamard" not in name)
-            for seen in modules:
-                _safely(self._trace_copies_in, seen, words, names)
-            if len(self.roots) == known:
-                return
-
-    def _trace_copies_in(self, seen: Loaded, words: tuple[bytes, ...], names: set[str]) -> None:
-        # `from consumer import *` names nothing: what the module holds has to give it away.
-        if any(seen.state(name) in ("None", "False") for name in names):
-            words = (b"",)
-        answer = _BOOK.library.ask(seen, words)
-        if isinstance(answer, str) or seen.is_being_imported():
-            return
-        for taken in answer.taken:
-            module = seen.absolute(taken.level, taken.module)
-            for origin, root in list(self.roots.items()):
-                if origin[0] != module or taken.name not in (origin[1], "*"):
-                    continue
-                name = origin[1] if taken.name == "*" else taken.bound
-                copied = seen.state(name) in ("None", "False") or _BOOK.ledger.has(seen, name)
-                if copied and (seen.name, name) not in self.roots:
-                    self.roots[seen.name, name] = root
-                    self.copies.append(_Copy(seen, name, origin, taken.line, taken.rebound))
-
-    def _settle_copy(self, copy: _Copy) -> None:
+    def _settle_copy(self, copy: Copy) -> None:
         if self.roots[copy.origin] in self.flags or not copy.seen.state(copy.name):
             return
         value = namespace(sys.modules.get(copy.origin[0])).get(copy.origin[1])
@@ -248,7 +214,7 @@ class _Run:
         else:
             self._leave_copy(copy)
 
-    def _settle_flag(self, key: tuple[str, str]) -> None:
+    def _settle_flag(self, key: Key) -> None:
         seen, flag, forms = self.flags[key]
         copies = [copy for copy in self.copies if self.roots[copy.origin] == key]
         obstacle = self._obstacle(key, copies)
@@ -264,7 +230,7 @@ class _Run:
                 reason = obstacle or f"says that `{forms[0].statement}` failed"
                 self._leave(holder, name, reason, line, _START if obstacle else _ON_REQUEST)
 
-    def _obstacle(self, key: tuple[str, str], copies: list[_Copy]) -> str:
+    def _obstacle(self, key: Key, copies: list[Copy]) -> str:
         """Return why a flag must stay False; "" where it can be set together with its copies.
 
         Half of them set is worse than none: one side would rotate and the other not.
@@ -280,10 +246,10 @@ class _Run:
             if copy.rebound:
                 return f"{copy.seen.name}.{copy.name}, a copy, may be False for another reason"
         family = seen.name.partition(".")[0]
-        for other in loaded():
-            same = other.name.partition(".")[0] == family and other.state(flag.name) == "False"
-            if same and (other.name, flag.name) not in self.roots:
-                return f"{other.name}.{flag.name} may be a copy that cannot be set with it"
+        for name, _, names in each():
+            same = names.get(flag.name) is False and name.partition(".")[0] == family
+            if same and (name, flag.name) not in self.roots:
+                return f"{name}.{flag.name} may be a copy that cannot be set with it"
         return ""
 
     def _root(self, seen: Loaded, name: str) -> None:
@@ -296,7 +262,7 @@ class _Run:
         else:
             _BOOK.ledger.fill(seen, name, value, after, line)
 
-    def _leave_copy(self, copy: _Copy) -> None:
+    def _leave_copy(self, copy: Copy) -> None:
         reason = f"is a copy of {'.'.join(copy.origin)}"
         advice = _START if copy.rebound else _ON_REQUEST
         self._leave(copy.seen, copy.name, reason, copy.line, advice)

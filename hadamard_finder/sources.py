@@ -1,4 +1,4 @@
-"""Which loaded modules' sources a sweep reads; each is read and parsed once in a process."""
+"""Which loaded modules' sources a sweep reads; most are read and parsed once in a process."""
 
 from __future__ import annotations
 
@@ -13,57 +13,107 @@ if TYPE_CHECKING:
     from hadamard_finder.consumers import Reading
     from hadamard_finder.loaded import Loaded
 
-# "silent": nothing in there concerns us. "unreadable": a zip archive, compiled code, a file that
-# has gone or that is no Python.
-Silence = Literal["silent", "unreadable"]
-
-# Nobody in there imports the package, and they make up most of a process.
-NEVER_READ = sys.stdlib_module_names | {
+# Top-level names. None of them imports the package, and together they are most of a process: the
+# standard library, torch with what it requires, NumPy and SciPy.
+_NEVER_READ = sys.stdlib_module_names | {
+    "filelock",
+    "fsspec",
     "functorch",
     "hadamard_finder",
+    "jinja2",
+    "markupsafe",
+    "mpmath",
+    "networkx",
     "numpy",
     "scipy",
+    "setuptools",
+    "sympy",
     "torch",
     "torchgen",
+    "triton",
+    "typing_extensions",
     EXTENSION,
     PACKAGE,
 }
-# In the source of whoever imports the package, or takes hadamard_transform from one that does.
-_WORD = b"hadamard"
+_PACKAGE = PACKAGE.encode()
+# Part of both names above, so that one search clears most files, and of most copies' names.
+_NEAR = b"hadamard_transform"
+
+# "silent": never read, or no word of ours is in there. "near": one is, but not the package's name.
+# "unreadable": a zip archive, compiled code, a file that has gone or that is no Python.
+Silence = Literal["silent", "near", "unreadable"]
 
 
 class Library:
-    """Answers by module name and id, as the finder's state knows modules."""
+    """What the sources say of the modules, which it knows by name and id, as the finder does."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, int], Reading | Silence] = {}
+        self._silent: dict[str, int] = {}  # apart, for a quick way past most modules
 
-    def ask(self, seen: Loaded, words: tuple[bytes, ...] = ()) -> Reading | Silence:
-        """Return what the module's source says, or why nothing is known of it.
+    def is_silent(self, name: str, ident: int) -> bool:
+        """Whether the module is known to have nothing to say, or never asked."""
+        if self._silent.get(name) == ident:
+            return True
+        if name.partition(".")[0] not in _NEVER_READ:
+            return False
+        self._silent[name] = ident
+        return True
 
-        words are those beside our own that make a source worth parsing.
-        """
+    def ask(self, seen: Loaded) -> Reading | Silence:
+        """Return what the module's source says, where it names the package, else why not."""
         key = (seen.name, id(seen.module))
+        if self.is_silent(*key):
+            return "silent"
         answer = self._answers.get(key)
-        if answer is None or (words and answer == "silent"):
-            answer = self._answers[key] = _answer(seen, (_WORD, *words))
+        if answer is None:
+            answer = _answer(seen)
+            if answer == "silent":
+                self._silent[seen.name] = id(seen.module)
+            else:
+                self._answers[key] = answer
         return answer
 
+    @staticmethod
+    def needs_all(words: list[bytes]) -> bool:
+        """Whether to find these words takes another look at what was silent before."""
+        return not all(_NEAR in word for word in words)
 
-def _answer(seen: Loaded, words: tuple[bytes, ...]) -> Reading | Silence:
-    path = seen.file
-    if path is None or seen.name.partition(".")[0] in NEVER_READ:
+    def search(self, seen: Loaded, words: list[bytes]) -> Reading | None:
+        """Return what the module's source says, where it names the package or one of the words."""
+        answer = self.ask(seen)
+        if answer == "silent" or answer == "near":
+            source = None if seen.name.partition(".")[0] in _NEVER_READ else _source(seen)
+            if source is None or not any(word in source for word in words):
+                return None
+            answer = _parsed(source)
+        return None if isinstance(answer, str) else answer
+
+
+def _answer(seen: Loaded) -> Reading | Silence:
+    if seen.file is None:
         return "silent"
+    source = _source(seen)
+    if source is None:
+        return "unreadable"
+    if _NEAR not in source:
+        return "silent"
+    return _parsed(source) if _PACKAGE in source else "near"
+
+
+def _source(seen: Loaded) -> bytes | None:
+    path = seen.file or ""
     # A script may be a pipe (`python <(...)`): reading that would take its input away.
     if not path.endswith(".py") and not (seen.name == "__main__" and os.path.isfile(path)):
-        return "unreadable"
+        return None
     try:
         with FileIO(path) as file:
-            source = file.readall()
+            return file.readall()
     except (OSError, ValueError):
-        return "unreadable"
-    if not any(word in source for word in words):
-        return "silent"
+        return None
+
+
+def _parsed(source: bytes) -> Reading | Literal["unreadable"]:
     # Not at the top: a process whose finder started with it never comes here.
     from hadamard_finder import consumers
 
