@@ -15,7 +15,9 @@ import torch
 try:
     from megatron.core.transformer.experimental_attention_variant import dsa
 except ImportError as error:
-    sys.exit(f"this example runs Megatron-LM's own code: pip install megatron-core==0.16.1 ({error})")
+    sys.exit(
+        f"this example runs Megatron-LM's own code: pip install megatron-core==0.16.1 ({error})"
+    )
 
 
 def hadamard_matrix(n: int) -> torch.Tensor:
