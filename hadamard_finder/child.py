@@ -30,6 +30,7 @@ Tell = Callable[..., None]  # takes facts by keyword
 
 
 def main(*, check: bool) -> None:
+    _leave_no_core_file()
     # What the package prints while it loads must not end up between our lines.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
@@ -53,6 +54,15 @@ def main(*, check: bool) -> None:
             tell(stage="the check")
             run_checks(tell)
         tell(done=True)
+
+
+def _leave_no_core_file() -> None:
+    """A crash is what we may be here to see, and with torch loaded its core file is gigabytes."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def position() -> int | None:
@@ -93,8 +103,8 @@ def _find(tell: Tell) -> None:
         return
     try:
         spec = importlib.util.find_spec(PACKAGE)
-    except Exception as error:  # an editable install whose rebuild fails; the import will tell
-        tell(found=True, find_error=f"{type(error).__name__}: {_text(error)}")
+    except Exception:  # an editable install whose rebuild fails, for one; the import will tell
+        tell(found=True)
         return
     folders = list(spec.submodule_search_locations or []) if spec else []
     tell(

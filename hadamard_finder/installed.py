@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from pathlib import Path
 
-import importlib_metadata
-
+from hadamard_finder import metadata
 from hadamard_finder.facts import Distribution, Torch
 from hadamard_finder.finder import EXTENSION, PACKAGE
 
@@ -53,7 +52,7 @@ def is_lfs_pointer(path: str | None) -> bool:
 def distributions() -> tuple[Distribution, ...]:
     """Return the installed distributions that bring the package along, stand-in not included."""
     found: dict[str, Distribution] = {}
-    for dist in importlib_metadata.distributions():
+    for dist in metadata.distributions():
         top_level = (dist.read_text("top_level.txt") or "").split()
         record = dist.read_text("RECORD") or ""
         if (
@@ -74,8 +73,8 @@ def torch(devices: tuple[str, ...] | None, error: str | None) -> Torch:
         return Torch(False, None, None, devices, error)
     values = _assignments(Path(spec.origin).with_name("version.py"))
     try:
-        version: str | None = importlib_metadata.version("torch")
-    except importlib_metadata.PackageNotFoundError:
+        version: str | None = metadata.version("torch")
+    except metadata.PackageNotFoundError:
         version = values.get("__version__")
     if not values:
         backend = None

@@ -10,8 +10,11 @@ from pathlib import Path
 
 from hadamard_finder.facts import StartupFile
 
-NAMES = ("hadamard_finder.pth", "hadamard_finder.start")
-_SHIPPED = Path(__file__).with_name("startup")
+# What the wheel brings. It does not bring these files twice, so there is nothing to compare with.
+SHIPPED = {
+    "hadamard_finder.pth": "import hadamard_finder.finder; hadamard_finder.finder.start()",
+    "hadamard_finder.start": "hadamard_finder.finder:start",
+}
 
 
 def read() -> tuple[StartupFile, ...]:
@@ -22,7 +25,7 @@ def read() -> tuple[StartupFile, ...]:
     return tuple(
         _read(Path(folder, name), real in known)
         for real, folder in folders.items()
-        for name in NAMES
+        for name in SHIPPED
         if os.path.lexists(os.path.join(folder, name))
     )
 
@@ -39,8 +42,7 @@ def _read(path: Path, in_site: bool) -> StartupFile:
         content: str | None = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         content = None
-    shipped = (_SHIPPED / path.name).read_text(encoding="utf-8")
-    expected = content is not None and content.strip() == shipped.strip()
+    expected = content is not None and content.strip() == SHIPPED[path.name]
     why = "it cannot be read" if content is None else _obstacle(path, in_site)
     return StartupFile(
         path=str(path),

@@ -11,9 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-import importlib_metadata
-
-from hadamard_finder import consumers
+from hadamard_finder import consumers, metadata
 from hadamard_finder.facts import Consumer
 from hadamard_finder.finder import EXTENSION, PACKAGE
 
@@ -31,7 +29,7 @@ def survey(progress: Callable[[int, int], None]) -> tuple[Consumer, ...]:
     ``progress`` is called with how many distributions were read, and of how many.
     """
     found: list[Consumer] = []
-    distributions = list(importlib_metadata.distributions())
+    distributions = list(metadata.distributions())
     for done, dist in enumerate(distributions):
         progress(done, len(distributions))
         if dist.metadata["Name"] != "hadamard-finder":

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -102,16 +101,11 @@ def _is(value: Any, kind: str) -> bool:
 
 @pytest.fixture
 def small_venv(make_venv: Callable[..., Any], wheel: Path) -> Callable[..., Any]:
-    """A factory of virtual environments with our wheel and what status needs, and nothing else."""
+    """A factory of virtual environments with our wheel and torch, and nothing else."""
 
     def make(**options: Any) -> Any:
         venv = make_venv(**options)
         venv.install(wheel)
-        for name in ("importlib_metadata", "zipp"):
-            spec = find_spec(name)
-            assert spec is not None
-            (folder,) = spec.submodule_search_locations or ()
-            (venv.site_packages / name).symlink_to(folder)
         return venv
 
     return make
