@@ -33,6 +33,7 @@ class Site:
         -S, so that nothing which is installed beside these tests takes part.
         """
         options.setdefault("flags", ("-S",))
+        options.setdefault("cwd", self.folder)  # `-c` puts the working directory first on the path
         whole = (START if start else "") + LISTEN + textwrap.dedent(code)
         stub = [] if torch is None else [torch]
         return run_python(whole, path=[*path, self.folder, *stub, TESTS, REPO], **options)
