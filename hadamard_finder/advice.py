@@ -221,13 +221,13 @@ def _checks(status: Status) -> Iterator[Finding]:
             step, command = "Let the stand-in serve the import instead:", _SET_FORCE
         yield Finding("wrong-values", "error", cause, step, command)
     elif status.checks is not None and not status.works and status.source != "none":
-        ended = any(item.result == "passed" for item in checks)
+        refused = checks and all(item.result == "unsupported" for item in checks)
         yield Finding(
             "unchecked",
             "error",
-            f"The check was not completed: {status.reason}."
-            if ended
-            else "The transform in place ran on no device of this machine.",
+            "The transform in place runs on no device of this machine."
+            if refused
+            else f"The check was not completed: {status.reason}.",
             "Check it where it shall run, or let the stand-in serve the import:",
             _SET_FORCE,
         )

@@ -63,8 +63,7 @@ def _values(function: _Function, width: int, device: str, dtype: torch.dtype) ->
 
 def _involution(function: _Function, width: int, device: str, dtype: torch.dtype) -> str:
     x, _, _ = _rows(width)
-    once = function(x.to(device, dtype))
-    return _compare(function(once, 1.0 / width), x, device, dtype)
+    return _compare(function(function(x.to(device, dtype))), x * width, device, dtype)
 
 
 def _rows(width: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -47,30 +47,40 @@ class Probe:
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # __exit__ closes both
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._started = time.monotonic()
-        self._process = subprocess.Popen(
-            [sys.executable, *flags, "-c", code],
-            stdin=subprocess.DEVNULL,
-            stdout=self._out,
-            stderr=self._err,
-            env=environment,
-        )
+        self._obstacle = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, *flags, "-c", code],
+                stdin=subprocess.DEVNULL,
+                stdout=self._out,
+                stderr=self._err,
+                env=environment,
+            )
+        except OSError as error:  # embedded Pythons have no executable, some sandboxes no fork
+            self._obstacle = f"no child process can be started: {error}"
 
     def __enter__(self) -> Probe:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
         self._out.close()
         self._err.close()
 
     def answer(self, timeout: float) -> dict[str, Any]:
         """Return what the child told; ``timeout`` is in seconds from its start.
 
+        Where no child could be started, ``error`` says why and ``loads`` is not there.
+
         ``signal`` names what ended it, ``timed_out`` is True where it did not end in time, and
         ``stage`` is what it was doing then.
         """
         facts: dict[str, Any] = {"signal": None, "timed_out": False}
+        if self._process is None:
+            return {**facts, "error_type": "OSError", "error": self._obstacle}
         left = self._started + timeout - time.monotonic()
         try:
             self._process.wait(max(left, 0))

@@ -75,7 +75,7 @@ def _predict(facts: dict[str, Any], real: dict[str, Any]) -> None:
     served = facts["position"] is not None and switch() != "off"
     if served and switch() == "force":
         facts.update(kind="stand-in", loads=True, cause=f"{SWITCH}=force")
-    elif not served or real.get("loads") or real["signal"] or real["timed_out"]:
+    elif not served or real.get("loads") or "loads" not in real:
         facts.update({**real, "finders": facts["finders"], "position": facts["position"]})
     elif not installed.torch(None, None).installed or real.get("torch_error"):
         text = real.get("torch_error") or "No module named 'torch'"

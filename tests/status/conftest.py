@@ -12,6 +12,17 @@ from typing import Any
 import pytest
 from support import REPO, STUB_TORCH, run
 
+from hadamard_finder.facts import (
+    Distribution,
+    FinderState,
+    Finding,
+    Real,
+    Setting,
+    StartupFile,
+    Status,
+    Torch,
+)
+
 SCHEMA = REPO / "hadamard_finder" / "status.schema.json"
 
 
@@ -109,3 +120,73 @@ def small_venv(make_venv: Callable[..., Any], wheel: Path) -> Callable[..., Any]
         return venv
 
     return make
+
+
+@pytest.fixture
+def sample() -> Status:
+    """A status as one is found often: the extension needs CUDA, and torch is a CPU build."""
+    missing = "libc10_cuda.so: cannot open shared object file"
+    package = "/site/fht/__init__.py"
+    return Status(
+        schema=1,
+        version="0.1.0",
+        python="3.11.7",
+        scope="a fresh process",
+        source="stand-in",
+        works=True,
+        reason=f"ImportError: {missing}",
+        location="/site/hadamard_finder/standin/fast_hadamard_transform/__init__.py",
+        imported=False,
+        active=True,
+        real=Real(
+            installed=True,
+            distributions=(Distribution("fast-hadamard-transform", "1.1.0"),),
+            copies=(package,),
+            location=package,
+            extension="/site/fast_hadamard_transform_cuda.so",
+            unusable_extensions=(),
+            version="1.1.0",
+            loads=False,
+            error_type="ImportError",
+            error=missing,
+            signal=None,
+            timed_out=False,
+            seconds=None,
+        ),
+        finder=FinderState(0, ()),
+        startup=(
+            StartupFile(
+                "/site/hadamard_finder.pth",
+                "import hadamard_finder.finder; hadamard_finder.finder.start()",
+                True,
+                True,
+                "",
+            ),
+            StartupFile(
+                "/site/hadamard_finder.start",
+                "hadamard_finder.finder:start",
+                True,
+                False,
+                "it is for Python 3.15 and later",
+            ),
+        ),
+        torch=Torch(True, "2.13.0+cpu", "cpu", ("cpu",), None),
+        algorithm="butterfly",
+        swept=(),
+        leftovers=(),
+        settings=(
+            Setting("HADAMARD_FINDER", "auto", "default", None),
+            Setting("HADAMARD_FINDER_ALGORITHM", "butterfly", "default", None),
+        ),
+        checks=None,
+        consumers=None,
+        findings=(
+            Finding(
+                "torch-without-cuda",
+                "note",
+                "The extension needs a CUDA build of torch, but torch 2.13.0+cpu is a CPU build.",
+                "For the CUDA kernel, install a CUDA build of torch, then the package again:",
+                "pip install it",
+            ),
+        ),
+    )
