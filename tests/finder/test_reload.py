@@ -272,3 +272,44 @@ hadamard_finder.deactivate()
 assert probe.finders() == 0
 """,
     )
+
+
+@pytest.mark.parametrize("how", ["force", "absent"])
+def test_the_extension_of_a_real_package_does_not_become_ours(site, how: str):
+    steps(
+        site,
+        f"""
+lay("real")
+import fast_hadamard_transform
+extension = sys.modules[probe.EXTENSION]
+if {how!r} == "force":
+    os.environ["HADAMARD_FINDER"] = "force"
+else:
+    lay("absent")
+before = dict(vars(extension))
+try:
+    importlib.reload(extension)
+except ImportError as error:
+    assert "is real: reload that" in str(error), error
+else:
+    raise AssertionError
+assert vars(extension) == before
+assert probe.check_whole() == "real" and not log
+""",
+    )
+
+
+@pytest.mark.parametrize("switch", ["auto", "force"])
+def test_a_real_extension_alone_may_become_ours(site, switch: str):
+    steps(
+        site,
+        f"""
+lay("real")
+import fast_hadamard_transform_cuda as extension
+lay("absent")
+os.environ["HADAMARD_FINDER"] = {switch!r}
+importlib.reload(extension)
+assert probe.kind(extension) == "stand-in"
+probe.check_whole()
+""",
+    )

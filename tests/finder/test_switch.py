@@ -127,3 +127,21 @@ def test_whoever_missed_it_under_off_is_repaired_later(site):
         assert later.hadamard_transform is None
         """
     ).check()
+
+
+def test_off_does_not_put_our_extension_under_the_real_package(site):
+    site.run(
+        """
+        import importlib, os, sys
+        from pathlib import Path
+        import faults
+        import fast_hadamard_transform_cuda
+        faults.build_real(Path(os.environ["HERE"]))
+        importlib.invalidate_caches()
+        os.environ["HADAMARD_FINDER"] = "off"
+        import fast_hadamard_transform
+        assert probe.check_whole() == "real"
+        assert probe.kind(sys.modules[probe.EXTENSION]) == "real"
+        """,
+        env={"HERE": str(site.folder)},
+    ).check()
