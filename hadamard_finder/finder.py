@@ -128,8 +128,9 @@ class Finder:
             return PathFinder.find_spec(name, path) if ours else None
         if name == EXTENSION and ours:
             return _standin(name, f"{PACKAGE} is the stand-in")
-        # A plain reload would run the real source over the stand-in's names: no `off` for that.
-        if switch() == "off" and not is_standin(target):
+        # No `off` where plain Python would mix: a reload of ours, or our extension already there.
+        mixed = is_standin(target) or is_standin(sys.modules.get(EXTENSION))
+        if switch() == "off" and not mixed:
             STATE.note_missed()
             return None
         # Some finders ask all of sys.meta_path in turn, us included.

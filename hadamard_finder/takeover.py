@@ -75,9 +75,13 @@ def _execute(guard: Guard, module: ModuleType, before: "_Snapshot") -> str | Non
         error = _failure_of_real(guard, module, before)
         if error is None:
             return None
-    # A real package whose reload fails is still real in the hands of all who imported it.
-    if error is not None and module is guard.previous and not before.is_standin:
-        raise error
+    if module is guard.previous and not before.is_standin:
+        # A real package whose reload fails is still real in the hands of all who imported it.
+        if error is not None:
+            raise error
+        package = sys.modules.get(PACKAGE)
+        if guard.spec.name == EXTENSION and namespace(package) and not is_standin(package):
+            raise ImportError(f"{guard.cause}, but {PACKAGE} is real: reload that", name=EXTENSION)
     failure = _failure_of_standin(guard.spec, module, before)
     if failure is not None:
         STATE.note_missed()
