@@ -24,8 +24,9 @@ _NAME = re.compile(rf"(?:{PACKAGE}(?:\.\w+)*|{EXTENSION})\Z")
 _IMPORTERS = ("import_module", "__import__")
 _PROBES = re.compile(r"import|spec|available|version|installed", re.IGNORECASE)
 # The parser warns of "\d" on the user's terminal, and under -W error refuses the file. Switching
-# warnings off for the time being is not thread-safe, and what a string says is of no interest.
-_BAD_ESCAPE = re.compile(rb"\\(\\|[^\r\n\\'\"abfnrtvxuUN0-7])")
+# warnings off for the time being is not thread-safe, and what a string says is of no interest: no
+# escape is left but those that end a line, quote a quote or, in an f-string, hide a brace.
+_ESCAPE = re.compile(rb"\\\\|\\(?=[^\r\n'\"N])")
 
 _Trail = tuple[tuple[ast.AST, str], ...]
 _TRIES: tuple[type[ast.AST], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -107,7 +108,7 @@ def read(source: bytes) -> Reading:
     Raises SyntaxError or ValueError for what is no Python source of this Python's grammar, and
     RecursionError or MemoryError for what is nested too deep for its parser.
     """
-    tree = ast.parse(_BAD_ESCAPE.sub(rb"/\1", source))
+    tree = ast.parse(_ESCAPE.sub(lambda match: b"/" * len(match[0]), source))
     lines = {number for number, line in enumerate(source.splitlines(), 1) if MENTION in line}
     forms = sorted(_forms(tree.body, lines, True), key=lambda form: form.line)
     probes = [probe for statement in tree.body for probe in _probes(statement, lines)]
@@ -180,7 +181,8 @@ def _form(
         proven = bound != "" and kind != "probe" and _settled(scope, guard, bound, outcome)
         flags = list(_flags(scope, guard, bound))
         taken = {flag.name for flag in flags} | {bound}
-        companions = sorted({b.name for b in guard.success} - taken)
+        needed = {b.name for b in guard.success if b.value not in ("None", "False", "del")}
+        companions = sorted(needed - taken)
     return Form(
         kind,
         statement.lineno,

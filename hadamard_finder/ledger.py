@@ -14,8 +14,14 @@ _BEFORE = {"None": None, "False": False}
 
 class _Entry(NamedTuple):
     module: weakref.ref[Any]  # a record shall keep no module alive
+    spec: object  # another one after a reload: then what the name holds is the module's own doing
     value: object
     repair: Repair
+
+    def names(self) -> dict[str, Any]:
+        """Return the dict of the module as it was filled; {} where that one is no more."""
+        names = namespace(self.module())
+        return names if names.get("__spec__") is self.spec else {}
 
 
 class Ledger:
@@ -27,13 +33,14 @@ class Ledger:
     def has(self, seen: Loaded, name: str) -> bool:
         """Whether that very module's name was filled before, whatever it holds now."""
         entry = self._entries.get((seen.name, name))
-        return entry is not None and entry.module() is seen.module
+        return entry is not None and entry.names() is seen.names
 
     def fill(self, seen: Loaded, name: str, value: object, after: str, line: int | None) -> None:
         before = seen.state(name)
         repair = Repair(seen.name, name, before, after, seen.file, line)
         seen.names[name] = value
-        self._entries[seen.name, name] = _Entry(weakref.ref(seen.module), value, repair)
+        spec = seen.names.get("__spec__")
+        self._entries[seen.name, name] = _Entry(weakref.ref(seen.module), spec, value, repair)
 
     def repairs(self) -> tuple[Repair, ...]:
         return tuple(entry.repair for entry in list(self._entries.values()))
@@ -42,11 +49,11 @@ class Ledger:
         """Take every repair back whose value is still there, and forget them all."""
         entries = list(self._entries.values())
         self._entries.clear()
-        for module, value, repair in entries:
-            names = namespace(module())
-            if names.get(repair.name, ABSENT) is not value:
+        for entry in entries:
+            names, repair = entry.names(), entry.repair
+            if names.get(repair.name, ABSENT) is not entry.value:
                 continue  # the module has gone, or somebody has set another value since
             if repair.before == "unbound":
-                del names[repair.name]
+                names.pop(repair.name, None)
             else:
                 names[repair.name] = _BEFORE[repair.before]

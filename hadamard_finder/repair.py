@@ -5,6 +5,7 @@ No lock is held, because a sweep runs inside imports; all it does can be done tw
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,6 +29,7 @@ __all__ = ["Leftover", "Repair", "Sweep", "records", "sweep", "undo"]
 _FUNCTION = "hadamard_transform"
 _EARLIER = "Start hadamard_finder before this module is imported, as its start-up file does"
 _START = f"{_EARLIER}."
+_SUSPECT = re.compile("fast_hadamard|hadamard_transform", re.IGNORECASE)
 _ON_REQUEST = f"{_EARLIER}, or call hadamard_finder.sweep(everything=True)."
 
 
@@ -106,8 +108,7 @@ class _Run:
             self.copies = trace(self.roots, idents, _BOOK.library, _BOOK.ledger)
             for copy in self.copies:
                 _safely(self._settle_copy, copy)
-            for key in self.flags:
-                _safely(self._settle_flag, key)
+            _safely(self._settle_flags)
 
     def _fill_by_name(self, seen: Loaded) -> None:
         if seen.is_being_imported():
@@ -148,8 +149,7 @@ class _Run:
     def _has_missed(self, seen: Loaded, form: Form) -> bool:
         if _BOOK.ledger.has(seen, form.bound):
             return True
-        state = seen.state(form.bound)
-        return state == form.outcome and (state != "unbound" or seen.has_passed(form.end))
+        return seen.state(form.bound) == form.outcome and seen.has_passed(form.end)
 
     def _settle_form(self, seen: Loaded, form: Form, fillable: set[str]) -> None:
         lacking = [name for name in form.companions if name not in fillable and seen.lacks(name)]
@@ -193,7 +193,7 @@ class _Run:
 
     def _list_suspects(self, seen: Loaded) -> None:
         for name, value in list(seen.names.items()):
-            if (value is None or value is False) and "hadamard" in name.lower():
+            if (value is None or value is False) and _SUSPECT.search(name):
                 reason = "its source cannot be read, so nothing is known of where this comes from"
                 self._leave(seen, name, reason, None)
 
@@ -214,21 +214,27 @@ class _Run:
         else:
             self._leave_copy(copy)
 
-    def _settle_flag(self, key: Key) -> None:
-        seen, flag, forms = self.flags[key]
-        copies = [copy for copy in self.copies if self.roots[copy.origin] == key]
-        obstacle = self._obstacle(key, copies)
-        for holder, name, line in [
-            (seen, flag.name, flag.line),
-            *((copy.seen, copy.name, copy.line) for copy in copies),
-        ]:
-            if holder.state(name) != "False":
-                continue
-            if self.everything and not obstacle:
-                self._fill(holder, name, True, "True", line)
-            else:
-                reason = obstacle or f"says that `{forms[0].statement}` failed"
-                self._leave(holder, name, reason, line, _START if obstacle else _ON_REQUEST)
+    def _settle_flags(self) -> None:
+        groups = {
+            key: [copy for copy in self.copies if self.roots[copy.origin] == key]
+            for key in self.flags
+        }
+        obstacles = {key: self._obstacle(key, copies) for key, copies in groups.items()}
+        for key, copies in groups.items():
+            seen, flag, forms = self.flags[key]
+            # The flags of one try statement go together.
+            siblings = [other for other in self.flags if self.flags[other].forms == forms]
+            obstacle = next(filter(None, (obstacles[other] for other in siblings)), "")
+            holders = [(seen, flag.name, flag.line)]
+            holders += [(copy.seen, copy.name, copy.line) for copy in copies]
+            for holder, name, line in holders:
+                if holder.state(name) != "False":
+                    continue
+                if self.everything and not obstacle:
+                    self._fill(holder, name, True, "True", line)
+                else:
+                    reason = obstacle or f"says that `{forms[0].statement}` failed"
+                    self._leave(holder, name, reason, line, _START if obstacle else _ON_REQUEST)
 
     def _obstacle(self, key: Key, copies: list[Copy]) -> str:
         """Return why a flag must stay False; "" where it can be set together with its copies.
@@ -240,8 +246,8 @@ class _Run:
             return f"no try statement sets {flag.name} both to True and, where it fails, to False"
         for form in forms:
             for name in (form.bound, *form.companions):
-                if name and seen.lacks(name) and (seen.name, name) not in self.flags:
-                    return f"the try statement that sets it also binds {name}, which is missing"
+                if name and seen.lacks(name) and not self._is_to_come(seen, name):
+                    return f"the try statement that sets {flag.name} also binds {name}, missing too"
         for copy in copies:
             if copy.rebound:
                 return f"{copy.seen.name}.{copy.name}, a copy, may be False for another reason"
@@ -251,6 +257,11 @@ class _Run:
             if same and (name, flag.name) not in self.roots:
                 return f"{name}.{flag.name} may be a copy that cannot be set with it"
         return ""
+
+    def _is_to_come(self, seen: Loaded, name: str) -> bool:
+        left = self.leftovers.get((id(seen.module), name))
+        on_request = left is not None and left.advice == _ON_REQUEST
+        return (seen.name, name) in self.flags or (on_request and not self.everything)
 
     def _root(self, seen: Loaded, name: str) -> None:
         self.roots[seen.name, name] = (seen.name, name)
