@@ -27,6 +27,7 @@ except BaseException as error:
 else:
     ours = getattr(fast_hadamard_transform, "__hadamard_finder__", False)
     answer = {"by": "stand-in" if ours else "real", "file": fast_hadamard_transform.__file__}
+    assert callable(fast_hadamard_transform.hadamard_transform)
 marks = [getattr(type(finder), "__hadamard_finder__", False) for finder in sys.meta_path]
 answer["finders"] = marks.count(True)
 answer["optimize"] = sys.flags.optimize

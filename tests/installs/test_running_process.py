@@ -95,6 +95,22 @@ def test_uninstalled(
     assert result.err == ""
 
 
+def test_uninstalled_but_for_byte_code(
+    pip: Any, wheel: Path, make_venv: Any, wait: Callable[..., Any], ask: str
+) -> None:
+    """pip leaves what `python -O` wrote, and so the stand-in's folder: a namespace package."""
+    venv = make_venv()
+    pip.install(venv.python, wheel)
+    venv.run(ask, flags=["-O"]).check()
+    child = wait(venv.python, "", ask)
+    pip.uninstall(venv.python)
+    left = venv.site_packages / "hadamard_finder" / "standin" / "fast_hadamard_transform"
+    assert left.is_dir()
+    result = child.finish()
+    assert answer(result) == PLAIN
+    assert result.err == ""
+
+
 def test_uninstalled_beside_a_real_package(
     pip: Any, wheel: Path, make_venv: Any, wait: Callable[..., Any], ask: str
 ) -> None:
