@@ -388,7 +388,8 @@ def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, str]]:
         yield statement.name, "other"
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
         for item in statement.names:
-            yield item.asname or item.name.partition(".")[0], "other"
+            if item.name != "*":
+                yield item.asname or item.name.partition(".")[0], "other"
     elif isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _assigned(target, statement.value)
