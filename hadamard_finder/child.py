@@ -29,7 +29,8 @@ TORCH_STAGE = "the import of torch"
 Tell = Callable[..., None]  # takes facts by keyword
 
 
-def main(*, check: bool) -> None:
+def main(*, check: bool, only_if_found: bool) -> None:
+    """Tell all that can be told; ``only_if_found`` ends where no finder knows the package."""
     _leave_no_core_file()
     # What the package prints while it loads must not end up between our lines.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
@@ -43,7 +44,9 @@ def main(*, check: bool) -> None:
         if sys.modules.get(PACKAGE, sys) is None:
             tell(kind="blocked", done=True)
             return
-        _find(tell)
+        if not _find(tell) and only_if_found:
+            tell(loads=False, done=True)
+            return
         tell(stage=TORCH_STAGE)
         _import_torch(tell)
         tell(stage=f"the import of {PACKAGE}")
@@ -98,20 +101,21 @@ def location_of(module: object) -> str | None:
     return None if file is None else str(file)
 
 
-def _find(tell: Tell) -> None:
+def _find(tell: Tell) -> bool:
     if PACKAGE in sys.modules:  # a start-up file of somebody else put it there
-        return
+        return True
     try:
         spec = importlib.util.find_spec(PACKAGE)
     except Exception:  # an editable install whose rebuild fails, for one; the import will tell
         tell(found=True)
-        return
+        return True
     folders = list(spec.submodule_search_locations or []) if spec else []
     tell(
         found=spec is not None,
         folder_only=spec is not None and spec.loader is None,
         location=spec and (spec.origin or (folders[0] if folders else None)),
     )
+    return spec is not None
 
 
 def _import_torch(tell: Tell) -> None:

@@ -34,9 +34,11 @@ class Probe:
         switch: str | None = None,
         path: Sequence[str] | None = None,
         check: bool = False,
+        only_if_found: bool = False,
     ) -> None:
         """Start the child: ``switch`` is its HADAMARD_FINDER, ``path`` its sys.path; None: ours."""
-        code = f"from hadamard_finder import child; child.main(check={check})"
+        call = f"child.main(check={check}, only_if_found={only_if_found})"
+        code = f"from hadamard_finder import child; {call}"
         if path is not None:
             code = f"import sys; sys.path[:] = {list(path)!r}; {code}"
         environment = dict(os.environ)

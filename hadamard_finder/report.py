@@ -56,8 +56,8 @@ def status(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
 
 def fresh(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
     """Report the same for a new Python in this environment; never imports torch in this one."""
-    # Both at once: each pays for an import of torch.
-    with Probe(switch="off") as real_probe, Probe(check=check) as probe:
+    # Both at once, for each may have to import torch.
+    with Probe(switch="off", only_if_found=True) as real_probe, Probe(check=check) as probe:
         facts, real = probe.answer(timeout), real_probe.answer(timeout)
     return _assemble("a fresh process", facts, real)
 
