@@ -13,7 +13,7 @@ HOME = "auto_round.algorithms.transforms.hadamard.inplace.hooks"
 
 # Its packages' __init__ files would import Transformers, Accelerate and Datasets.
 LOOK = f"""
-from consumer_facts import STARTED, dense, distance, server, shell, tell
+from consumer_facts import STARTED, dense, distance, homes, server, shell, tell
 import torch
 
 shell("{HOME.rpartition(".")[0]}")
@@ -63,13 +63,14 @@ import hadamard_finder
 record = hadamard_finder.activate()
 activated = look()
 hadamard_finder.sweep(everything=True)
-tell(started=STARTED, before=before, activated=activated, asked=look(), record=str(record))
+left = homes(record.leftovers)
+tell(started=STARTED, before=before, activated=activated, asked=look(), left=left)
 """)
 
     assert not facts["started"]
     assert facts["before"]["server"] is None
     assert facts["before"]["fast"] < 1e-7
     assert facts["activated"] == facts["before"]
-    assert HOME in facts["record"]
+    assert facts["left"] == [HOME]
     assert facts["asked"]["server"] == "stand-in"
     assert facts["asked"]["fast"] < 1e-7

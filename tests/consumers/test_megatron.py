@@ -12,7 +12,7 @@ Child = Callable[..., Any]
 DSA = "megatron.core.transformer.experimental_attention_variant.dsa"
 
 LOOK = """
-from consumer_facts import STARTED, digest, outcome, server, tell
+from consumer_facts import STARTED, digest, homes, outcome, server, tell
 import torch
 from megatron.core.transformer.experimental_attention_variant import dsa
 
@@ -129,7 +129,7 @@ def test_without_us_it_stops_and_a_late_activation_repairs_it(
 before = look()
 import hadamard_finder
 record = hadamard_finder.activate()
-tell(started=STARTED, before=before, after=look(), record=str(record))
+tell(started=STARTED, before=before, after=look(), repaired=homes(record.repairs))
 """)
 
     assert not facts["started"]
@@ -139,7 +139,7 @@ tell(started=STARTED, before=before, after=look(), record=str(record))
         "bits": None,
     }
     assert facts["after"]["server"] == "stand-in"
-    assert DSA in facts["record"]
+    assert facts["repaired"] == [DSA]
     assert facts["after"]["bits"] == started(ROTATE)["bits"]
 
 

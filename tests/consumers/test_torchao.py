@@ -12,7 +12,7 @@ Child = Callable[..., Any]
 HOME = "torchao.prototype.spinquant.hadamard_utils"
 
 LOOK = f"""
-from consumer_facts import STARTED, dense, digest, distance, outcome, server, tell
+from consumer_facts import STARTED, dense, digest, distance, homes, outcome, server, tell
 import torch
 import {HOME} as home
 
@@ -70,13 +70,13 @@ def test_without_us_it_fails_and_a_late_activation_binds_the_name(
 before = look()
 import hadamard_finder
 record = hadamard_finder.activate()
-tell(started=STARTED, before=before, after=look(), record=str(record))
+tell(started=STARTED, before=before, after=look(), repaired=homes(record.repairs))
 """)
 
     assert not facts["started"]
     assert facts["before"]["server"] is None
     missing = "NameError: name '_fast_hadamard_transform' is not defined"
     assert facts["before"]["outcome"] == missing
-    assert HOME in facts["record"]
+    assert facts["repaired"] == [HOME]
     assert facts["after"]["server"] == "stand-in"
     assert facts["after"]["bits"] == started(f"{LOOK}\ntell(**look())")["bits"]

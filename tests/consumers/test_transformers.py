@@ -63,18 +63,24 @@ tell(started=STARTED, error=error.item(), **look())
     assert facts["error"] < 0.1
 
 
-def test_without_us_it_is_not_and_a_late_activation_comes_too_late(unstarted: Child) -> None:
+def test_without_us_it_is_not_and_a_late_activation_says_what_to_do(unstarted: Child) -> None:
     facts = unstarted(f"""{LOOK}
+import importlib
 before = look()
 import hadamard_finder
-hadamard_finder.activate()
-tell(started=STARTED, before=before, after=look())
+(leftover,) = hadamard_finder.activate().leftovers
+activated = look()
+is_hadamard_available.cache_clear()
+importlib.reload(higgs)
+tell(started=STARTED, before=before, activated=activated, advised=look(), advice=leftover.advice)
 """)
 
     assert not facts["started"]
     assert facts["before"] == {"available": False, "server": None, "outcome": UNBOUND}
-    # Its answer is cached, and the name was never tried: only an earlier start helps.
-    assert facts["after"] == facts["before"]
+    # Its answer is cached, and the name was never tried: nothing that a sweep may touch.
+    assert facts["activated"] == facts["before"]
+    assert "is_hadamard_available.cache_clear()" in facts["advice"]
+    assert facts["advised"] == {"available": True, "server": "stand-in", "outcome": "works"}
 
 
 def test_activation_before_its_first_look_is_early_enough(unstarted: Child) -> None:

@@ -12,7 +12,7 @@ Child = Callable[..., Any]
 DSA = "megatron.core.transformer.experimental_attention_variant.dsa"
 
 LOOK = """
-from consumer_facts import STARTED, digest, server, shell, tell
+from consumer_facts import STARTED, digest, homes, server, shell, tell
 import sys
 import torch
 from megatron.core.transformer.experimental_attention_variant import dsa
@@ -58,13 +58,13 @@ import hadamard_finder
 record = hadamard_finder.activate()
 ours = look()
 patch.apply_patch()
-tell(started=STARTED, before=before, ours=ours, after=look(), record=str(record))
+tell(started=STARTED, before=before, ours=ours, after=look(), repaired=homes(record.repairs))
 """)
 
     assert not facts["started"]
     assert facts["before"] == {"package": None, "function": None, "same": False, "bits": None}
     # verl's import now succeeds, and it repairs nothing any more: the sweep must have.
-    assert DSA in facts["record"]
+    assert facts["repaired"] == [DSA]
     assert facts["ours"].items() >= OURS.items()
     assert facts["after"] == facts["ours"]
 
@@ -77,14 +77,14 @@ import hadamard_finder
 record = hadamard_finder.activate()
 active = look()
 hadamard_finder.deactivate()
-tell(verls=verls, active=active, after=look(), record=str(record))
+tell(verls=verls, active=active, after=look(), repaired=homes(record.repairs))
 """)
 
     # Its module has no __spec__, which is what makes it worth a test.
     assert facts["verls"].items() >= VERLS.items()
     assert facts["active"] == facts["verls"]
     assert facts["after"] == facts["verls"]
-    assert DSA not in facts["record"]
+    assert facts["repaired"] == []
     assert facts["warnings"] == 0
     # Whichever came first: both claim the CUDA kernel's bits.
     assert facts["verls"]["bits"] == started(f"{LOOK}\ntell(**look())")["bits"]

@@ -52,6 +52,11 @@ def outcome(function: Any, *arguments: Any) -> str:
     return "works"
 
 
+def homes(entries: Any) -> list[str]:
+    """The modules that a sweep's repairs or leftovers name."""
+    return sorted({entry.module for entry in entries})
+
+
 def shell(name: str) -> None:
     """Make a package importable without running its ``__init__``, nor those of its parents.
 
