@@ -426,8 +426,16 @@ def test_a_flag_is_set_on_request_with_its_copies(late, short) -> None:
     assert len(filled) == 5
     assert left == []
     assert flag.HAS_FAST_HADAMARD is star.HAS_FAST_HADAMARD is chain.ready is end.ready is True
+    assert short(late.sweep()) == (filled, left)
     repair.undo()
     assert flag.HAS_FAST_HADAMARD is star.HAS_FAST_HADAMARD is chain.ready is end.ready is False
+
+
+def test_a_flag_that_the_consumer_set_itself(late) -> None:
+    module = late.consumer("lib.flag", FLAG)
+    module.HAS_FAST_HADAMARD = "yes"
+    assert late.sweep(everything=True).leftovers == ()
+    assert module.HAS_FAST_HADAMARD == "yes"
 
 
 def test_a_copy_made_since_is_set_with_its_flag(late) -> None:
