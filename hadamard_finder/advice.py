@@ -14,7 +14,7 @@ from hadamard_finder.transform.settings import ALGORITHMS
 SLOW = 10.0  # seconds; the package itself loads in well under one
 
 _STATUS = "python -m hadamard_finder status"
-_REINSTALL_US = "python -m pip install --force-reinstall --no-deps hadamard-finder"
+_AGAIN = "install hadamard-finder again from where it came (pip's --force-reinstall --no-deps)"
 _BY_HAND = "call hadamard_finder.activate() at the top of your program"
 _FORCE = "Let the stand-in serve the import; the real package is then not touched:"
 _SET_FORCE = f"export {SWITCH}=force"
@@ -98,8 +98,7 @@ def _startup(status: Status) -> Iterator[Finding]:
             "startup-altered",
             "note" if status.active else _severity(status),
             f"The start-up file {item.path} is not the one that this version ships.",
-            "Put it back:",
-            _REINSTALL_US,
+            f"To put it back, {_AGAIN}.",
         )
     if status.active or altered or (status.works and status.source != "real"):
         return
@@ -120,8 +119,7 @@ def _startup(status: Status) -> Iterator[Finding]:
     else:
         code = "startup-missing"
         cause = "The start-up file of hadamard_finder is in no site directory."
-        step = f"Install hadamard-finder again, or {_BY_HAND}:"
-        command = _REINSTALL_US
+        step = f"{_AGAIN[0].upper()}{_AGAIN[1:]}, or {_BY_HAND}."
     yield Finding(code, _severity(status), cause, step, command)
 
 
@@ -187,7 +185,7 @@ def _real(status: Status) -> Iterator[Finding]:
             "note",
             f"{len(real.copies)} copies of the package are on sys.path. The first one counts, and "
             f"hides {', '.join(real.copies[1:])}.",
-            "Remove all but one.",
+            "Remove all copies of the package but one.",
         )
 
 

@@ -41,7 +41,7 @@ def _headline(status: Status) -> str:
 
 def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield "import", f"{_headline(status)} ({PACKAGE} in {status.scope})"
-    yield "because", status.reason
+    yield "because", _one_line(status.reason)
     if status.location:
         yield "from", status.location
     yield "finder", _finder(status)
@@ -56,7 +56,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         yield label, "no start-up file in any site directory"
     yield "real package", _real(status)
     if status.real.error:
-        yield "", f"{status.real.error_type}: {status.real.error}".splitlines()[0]
+        kind = f"{status.real.error_type}: " if status.real.error_type else ""
+        yield "", _one_line(f"{kind}{status.real.error}")
     yield "torch", _torch(status)
     label = "settings"
     for setting in status.settings:
@@ -79,6 +80,11 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         if finding.command:
             yield "", f"  {finding.command}"
         label = "" if finding.step else label
+
+
+def _one_line(words: str) -> str:
+    # An error may be a page long; --json has it whole.
+    return textwrap.shorten(words, 300, placeholder=" ...")
 
 
 def _wrapped(label: str, words: str) -> Iterator[tuple[str, str]]:

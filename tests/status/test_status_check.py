@@ -14,6 +14,7 @@ if not hasattr(torch, "randperm"):
     pytest.skip("only the stub of torch is installed", allow_module_level=True)
 
 from scipy.linalg import hadamard  # noqa: E402
+from support import run_python  # noqa: E402
 
 import hadamard_finder  # noqa: E402
 from hadamard_finder import check  # noqa: E402
@@ -126,6 +127,24 @@ def test_the_command_line_checks_the_standin(ask: Callable[..., Any]) -> None:
     assert {item["result"] for item in answer.status["checks"]} == {"passed"}
     dtypes = {item["dtype"] for item in answer.status["checks"] if item["device"] == "cpu"}
     assert dtypes == {"float32", "bfloat16", "float16", "float64"}
+
+
+def test_status_checks_the_transform_of_this_process() -> None:
+    code = """
+    import sys
+    import types
+    import hadamard_finder
+    found = hadamard_finder.status(check=True)
+    assert (found.source, found.works, found.imported) == ("stand-in", True, True), found
+    assert {check.result for check in found.checks} == {"passed"}
+    shim = types.ModuleType("fast_hadamard_transform")
+    shim.hadamard_transform = lambda x, scale=1.0: x
+    sys.modules["fast_hadamard_transform"] = shim
+    found = hadamard_finder.status(check=True)
+    assert (found.source, found.works) == ("foreign", False), found
+    assert "wrong-values" in {finding.code for finding in found.findings}
+    """
+    run_python(code).check()
 
 
 def test_the_command_line_convicts_an_identity_stub(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from faults import FAULTS, build_real
-from support import STUB_TORCH, Result, run_python
+from support import REPO, STUB_TORCH, Result, other_pythons, run_python
 
 REPORT = """
 import dataclasses, json
@@ -127,6 +127,20 @@ def test_where_no_child_can_be_started() -> None:
     assert "no child process" in found["reason"]
     found = report("import fast_hadamard_transform; sys.executable = ''").json()
     assert (found["source"], found["works"]) == ("stand-in", True)
+
+
+@pytest.mark.parametrize("python", other_pythons(), ids=lambda path: path.parent.parent.name)
+def test_other_pythons_without_anything_installed(python: Path, tmp_path: Path) -> None:
+    FAULTS["no-interface"].build(tmp_path)
+    code = """
+    import hadamard_finder
+    hadamard_finder.start()
+    found = hadamard_finder.status()
+    assert (found.source, found.works, found.active) == ("stand-in", True, True), found
+    assert [finding.code for finding in found.findings] == ["package-incomplete"], found
+    assert str(found)
+    """
+    run_python(code, python=python, path=[tmp_path, STUB_TORCH, REPO]).check()
 
 
 @pytest.mark.parametrize("imported", ["", "import fast_hadamard_transform"])

@@ -62,6 +62,21 @@ def test_the_colour_says_how_good_the_news_is(
     assert colour in text.render(replace(sample, **changes), colour=True)
 
 
+def test_an_error_of_many_lines_takes_one(sample: Status) -> None:
+    words = "\nA module that was compiled\n\n" + "using NumPy " * 100
+    status = replace(
+        sample,
+        reason=f"ImportError: {words}",
+        real=replace(sample.real, error=words, error_type=None),
+    )
+    lines = str(status).splitlines()
+    assert len(lines) == len(GOLDEN.splitlines())
+    assert lines[1].startswith("because       ImportError: A module that was compiled using NumPy")
+    assert lines[8].startswith("              A module that was compiled using NumPy")
+    assert lines[8].endswith(" ...")
+    assert max(map(len, lines)) < 320
+
+
 def test_every_line_starts_at_the_same_column() -> None:
     for line in GOLDEN.splitlines():
         assert line[13] == " "
