@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hadamard_finder.loaded import ABSENT, Loaded, each
+from hadamard_finder.sources import NEVER_READ
 
 if TYPE_CHECKING:
     from hadamard_finder.consumers import Reading
@@ -57,14 +58,14 @@ def _readings(
     words = [name.encode() for name in names]
     everywhere = library.needs_all(words)
     for name, module, held in each(idents):
+        if name.partition(".")[0] in NEVER_READ or "__file__" not in held:
+            continue
         # `from consumer import *` names nothing: what the module holds has to give it away.
         starred = False
         for wanted in names:
             value = held.get(wanted, ABSENT)
             if value is None or value is False:
                 starred = True
-        if "__file__" not in held:
-            continue
         if starred or everywhere or not library.is_silent(name, id(module)):
             seen = Loaded(name, module, held)
             with suppress(Exception):

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hadamard_finder.copies import Copy, Key, trace
 from hadamard_finder.finder import PACKAGE, STATE, is_standin, namespace, switch
 from hadamard_finder.ledger import Ledger
-from hadamard_finder.loaded import ABSENT, Loaded, each
+from hadamard_finder.loaded import Loaded, each
 from hadamard_finder.records import Leftover, Repair, Sweep
-from hadamard_finder.sources import Library
+from hadamard_finder.sources import NEVER_READ, Library
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,9 +96,10 @@ class _Run:
         is_silent = _BOOK.library.is_silent
         sources = []
         for name, module, names in each(missed):
-            if names.get(_FUNCTION, ABSENT) is None:
+            if _FUNCTION in names:
                 _safely(self._fill_by_name, Loaded(name, module, names))
-            if "__file__" in names and not is_silent(name, id(module)):
+            worth_reading = name.partition(".")[0] not in NEVER_READ and "__file__" in names
+            if worth_reading and not is_silent(name, id(module)):
                 sources.append(Loaded(name, module, names))
         for seen in sources:
             _safely(self._follow_source, seen)
@@ -111,7 +112,7 @@ class _Run:
             _safely(self._settle_flags)
 
     def _fill_by_name(self, seen: Loaded) -> None:
-        if seen.is_being_imported():
+        if seen.state(_FUNCTION) != "None" or seen.is_being_imported():
             return
         answer = _BOOK.library.ask(seen)
         line = None

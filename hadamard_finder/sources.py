@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Top-level names. None of them imports the package, and together they are most of a process: the
 # standard library, torch with what it requires, NumPy and SciPy.
-_NEVER_READ = sys.stdlib_module_names | {
+NEVER_READ = sys.stdlib_module_names | {
     "filelock",
     "fsspec",
     "functorch",
@@ -52,18 +52,13 @@ class Library:
         self._silent: dict[str, int] = {}  # apart, for a quick way past most modules
 
     def is_silent(self, name: str, ident: int) -> bool:
-        """Whether the module is known to have nothing to say, or never asked."""
-        if self._silent.get(name) == ident:
-            return True
-        if name.partition(".")[0] not in _NEVER_READ:
-            return False
-        self._silent[name] = ident
-        return True
+        """Whether it is known that the module has nothing to say."""
+        return self._silent.get(name) == ident
 
     def ask(self, seen: Loaded) -> Reading | Silence:
         """Return what the module's source says, where it names the package, else why not."""
         key = (seen.name, id(seen.module))
-        if self.is_silent(*key):
+        if self.is_silent(*key) or seen.name.partition(".")[0] in NEVER_READ:
             return "silent"
         answer = self._answers.get(key)
         if answer is None:
@@ -80,10 +75,13 @@ class Library:
         return not all(_NEAR in word for word in words)
 
     def search(self, seen: Loaded, words: list[bytes]) -> Reading | None:
-        """Return what the module's source says, where it names the package or one of the words."""
+        """Return what the module's source says, where it names the package or one of the words.
+
+        Unlike ask it reads any module.
+        """
         answer = self.ask(seen)
         if answer == "silent" or answer == "near":
-            source = None if seen.name.partition(".")[0] in _NEVER_READ else _source(seen)
+            source = _source(seen)
             if source is None or not any(word in source for word in words):
                 return None
             answer = _parsed(source)
