@@ -33,12 +33,11 @@ def main() -> None:
     compiled = torch.compile(rotated_gate, fullgraph=True, dynamic=True, backend=BACKEND)
     torch.manual_seed(0)
     for batch in (4, 9, 30):
-        for dtype in (torch.bfloat16, torch.float32):
-            x = torch.randn(batch, 256).to(dtype)
-            y, gradient = with_gradient(compiled, x)
-            y_eager, gradient_eager = with_gradient(rotated_gate, x)
-            assert torch.equal(y, y_eager)
-            assert torch.equal(gradient, gradient_eager)
+        x = torch.randn(batch, 256).bfloat16()
+        y, gradient = with_gradient(compiled, x)
+        y_eager, gradient_eager = with_gradient(rotated_gate, x)
+        assert torch.equal(y, y_eager)
+        assert torch.equal(gradient, gradient_eager)
         print(f"batch {batch:>2}: forward and backward equal eager bit for bit")
     print(f"compiled as one graph by {BACKEND}")
 

@@ -24,9 +24,8 @@ def call(width):
     return own.matmul_hadU_cuda(x[:, :width], *own.get_hadK(width))
 
 def look():
-    return dict(
-        servers=[server(place.fast_hadamard_transform) for place in places], outcome=outcome(call, 64)
-    )
+    servers = [server(place.fast_hadamard_transform) for place in places]
+    return dict(servers=servers, outcome=outcome(call, 64))
 """
 NONE = "AttributeError: 'NoneType' object has no attribute 'hadamard_transform'"
 

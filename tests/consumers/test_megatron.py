@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support import REPO, run
 
 Child = Callable[..., Any]
 
@@ -164,3 +167,10 @@ def test_indexer_trains_as_with_the_dense_matrix(started: Child) -> None:
         # nothing but roundings. The bound lies well below even that.
         assert error < facts["unrotated"][name] / 4, name
         assert facts["unscaled"][name] > 0.5, name
+
+
+def test_the_example(tmp_path: Path) -> None:
+    result = run([sys.executable, REPO / "examples" / "megatron_dsa.py"], cwd=tmp_path).check()
+
+    assert "standin" in result.out.splitlines()[0]
+    assert "gradient agrees too" in result.out
