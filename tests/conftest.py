@@ -47,7 +47,7 @@ class Venv:
         return run_python(code, python=self.python, **options)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Venv]:
     """A factory of virtual environments; torch in them is "stub", "real" or "none"."""
 
