@@ -184,8 +184,18 @@ def _family(name: str) -> dict[str, ModuleType]:
         key: part
         for key, part in sys.modules.copy().items()
         if isinstance(key, str)
-        and (key.startswith(heads) or (key == EXTENSION and name == PACKAGE))
+        and (
+            key.startswith(heads)
+            # Another thread may be loading it: without its entry that import ends in a KeyError.
+            # Its guard sees to it that it ends as the package did.
+            or (key == EXTENSION and name == PACKAGE and not _is_loading(part))
+        )
     }
+
+
+def _is_loading(module: ModuleType) -> bool:
+    spec = namespace(module).get("__spec__")
+    return getattr(spec, "_initializing", False) is True
 
 
 def _purge(name: str, module: ModuleType) -> bool:
