@@ -1,7 +1,7 @@
 """The butterfly in plain torch operations, for every device and every kind of tensor.
 
 Each stage is written out of place, so that torch.compile can fuse it and a tensor without data can
-pass through. cpu.py holds the form that is fast on a CPU.
+pass through. chunked.py holds the form that is fast in eager mode.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hadamard_finder.transform.arguments import Scale
-from hadamard_finder.transform.matrices import MATRICES
+from hadamard_finder.transform.matrices import PACKED
 
 
 def butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
@@ -35,10 +35,22 @@ def butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
 
 def across_blocks(wide: Tensor, order: int, transposed: bool) -> Tensor:
     """The fixed matrix applied across dimension 1, each output summed strictly left to right."""
-    rows = MATRICES[order]
-    signs = torch.tensor(rows, dtype=wide.dtype, device=wide.device)
-    columns = (signs if transposed else signs.t()).unsqueeze(-1).unbind(0)
+    matrix = signs_of(order, wide.dtype, wide.device)
+    columns = (matrix if transposed else matrix.t()).unsqueeze(-1).unbind(0)
     total = wide[:, :1] * columns[0]
     for block in range(1, order):
         total = total + wide[:, block : block + 1] * columns[block]
     return total
+
+
+def signs_of(order: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The fixed matrix of that order, made on the device.
+
+    Each row travels as an integer inside a fill: a copy from the host would wait for a GPU, and is
+    forbidden while a CUDA graph is captured.
+    """
+    bits = torch.arange(order, device=device)
+    rows = torch.stack(
+        [torch.full((), row, dtype=torch.int64, device=device) for row in PACKED[order]]
+    )
+    return ((rows.unsqueeze(1) >> bits) & 1).to(dtype) * 2 - 1

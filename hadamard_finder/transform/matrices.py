@@ -57,10 +57,16 @@ def _williamson(a: str, b: str, c: str, d: str) -> Rows:
     )
 
 
-# Built at import, not on first use: torch.compile reads a constant, and would trace a function.
+# Built at import, not on first use: torch.compile reads constants, and would trace a function.
 MATRICES: dict[int, Rows] = {
     12: _paley_two(5),
     20: _williamson("+----", "+----", "++--+", "+-++-"),
     28: _williamson("+------", "++----+", "+-+--+-", "+--++--"),
     40: _kronecker(((1, 1), (1, -1)), _paley_one(19)),
+}
+
+# The same, one integer a row: bit j is set where the entry in column j is +1.
+PACKED: dict[int, tuple[int, ...]] = {
+    order: tuple(sum((sign > 0) << j for j, sign in enumerate(row)) for row in rows)
+    for order, rows in MATRICES.items()
 }

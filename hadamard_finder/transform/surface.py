@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hadamard_finder.transform import settings
 from hadamard_finder.transform.arguments import check_input, padded_width, plain_scale
-from hadamard_finder.transform.operator import transform
+from hadamard_finder.transform.entries import transform
 from hadamard_finder.transform.settings import ALGORITHMS, Algorithm, is_algorithm
 
 

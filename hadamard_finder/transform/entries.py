@@ -1,0 +1,132 @@
+"""One linear operator, and its entries into PyTorch's transforms.
+
+Four entries, because no single form of autograd.Function is fast in eager mode, works inside
+torch.func and compiles: a custom_op returns zeros from torch.func.jvp, setup_context costs 36
+microseconds a call, and Dynamo refuses a jvp once it needs a gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hadamard_finder.transform.arguments import Scale
+from hadamard_finder.transform.butterfly import butterfly
+from hadamard_finder.transform.chunked import chunked_butterfly
+from hadamard_finder.transform.compiled import compiled_butterfly, fused
+from hadamard_finder.transform.matmul import matmul, precise_enough
+from hadamard_finder.transform.settings import Algorithm
+
+
+def transform(
+    x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
+) -> Tensor:
+    """(H_order kron H_{2^k}) x * scale along a last dimension of order * 2^k elements."""
+    if torch.compiler.is_compiling():
+        return _apply(_Traced, x, scale, order, transposed, algorithm)
+    level = torch._C._functorch.peek_interpreter_stack()
+    if level is not None:
+        if level.key() == torch._C._functorch.TransformType.Functionalize:
+            return butterfly(x, scale, order, transposed)
+        return _apply(_Functional, x, scale, order, transposed, algorithm)
+    if (x.requires_grad and torch.is_grad_enabled()) or _forward_mode():
+        return _apply(_Eager, x, scale, order, transposed, algorithm)
+    return _compute(x, scale, order, transposed, algorithm)
+
+
+def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    result: Tensor = function.apply(*arguments)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _forward_mode() -> bool:
+    """Whether a dual level of forward-mode AD is open."""
+    return torch.autograd.forward_ad._current_level >= 0
+
+
+def _compute(x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm) -> Tensor:
+    if not _is_plain(x):
+        return butterfly(x, scale, order, transposed)
+    if algorithm == "matmul" and precise_enough(x):
+        return matmul(x, scale, order, transposed)
+    if algorithm == "compiled":
+        return compiled_butterfly(x, scale, order, transposed)
+    return chunked_butterfly(x, scale, order, transposed)
+
+
+def _is_plain(x: Tensor) -> bool:
+    """Whether kernels that write into buffers may run: on data, with nobody recording the calls."""
+    return (
+        type(x) in (torch.Tensor, torch.nn.Parameter)
+        and x.device.type in ("cpu", "cuda", "xpu")
+        and torch._C._len_torch_dispatch_stack() == 0
+    )
+
+
+class _Traced(torch.autograd.Function):
+    """Inside torch.compile and torch.export."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
+    ) -> Tensor:
+        ctx.arguments = scale, order, not transposed, algorithm
+        return fused(x, scale, order, transposed)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return transform(gradients[0], *ctx.arguments), None, None, None, None
+
+
+class _Eager(torch.autograd.Function):
+    """Where autograd records or carries tangents."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
+    ) -> Tensor:
+        ctx.arguments = scale, order, transposed, algorithm
+        return _compute(x, scale, order, transposed, algorithm)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        scale, order, transposed, algorithm = ctx.arguments
+        return transform(gradients[0], scale, order, not transposed, algorithm), *(None,) * 4
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return transform(tangents[0], *ctx.arguments)
+
+
+class _Functional(_Eager):
+    """Inside torch.func."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
+    ) -> Tensor:
+        return _compute(x, scale, order, transposed, algorithm)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ARG004
+        ctx.arguments = inputs[1:]
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[int | None, ...],
+        x: Tensor,
+        scale: Scale,
+        *rest: Any,
+    ) -> tuple[Tensor, int]:
+        x_dim, scale_dim = in_dims[:2]
+        batch = x.unsqueeze(0) if x_dim is None else x.movedim(x_dim, 0)
+        if scale_dim is None:
+            return transform(batch, scale, *rest), 0
+        # A scale for each sample: unrounded sums times the scales, then the one rounding.
+        assert isinstance(scale, torch.Tensor)
+        wide = batch if x.dtype == torch.float64 else batch.to(torch.float32)
+        scales = scale.to(wide.dtype).view(info.batch_size, *(1,) * (batch.dim() - 1))
+        return (transform(wide, 1.0, *rest) * scales).to(x.dtype), 0
