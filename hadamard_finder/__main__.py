@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -52,6 +53,9 @@ def _status(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found.as_dict(), indent=2))
     else:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # Not every terminal can show every path.
+            sys.stdout.reconfigure(errors="backslashreplace")
         print(text.render(found, colour=_wants_colour(sys.stdout)))
     return 0 if found.works else 1
 

@@ -16,7 +16,10 @@ SLOW = 10.0  # seconds; the package itself loads in well under one
 _STATUS = "python -m hadamard_finder status"
 _AGAIN = "install hadamard-finder again from where it came (pip's --force-reinstall --no-deps)"
 _BY_HAND = "call hadamard_finder.activate() at the top of your program"
-_FORCE = "Let the stand-in serve the import; the real package is then not touched:"
+_FORCE = (
+    "Install the package again, or let the stand-in serve the import, which leaves the package "
+    "untouched:"
+)
 _SET_FORCE = f"export {SWITCH}=force"
 _SIGNALS = {
     "SIGBUS": "its file is shorter than it says, most likely cut by a copy or a download",
@@ -140,7 +143,6 @@ def _ended(status: Status) -> Iterator[Finding]:
             _FORCE,
             _SET_FORCE,
         )
-        yield Finding("crash-repair", "note", "", "Or install the package again:", causes.REBUILD)
     elif real.timed_out:
         yield Finding(
             "hang",
@@ -244,11 +246,11 @@ def _settings(status: Status) -> Iterator[Finding]:
 
 
 def _leftovers(status: Status) -> Iterator[Finding]:
-    if status.leftovers:
+    for step in dict.fromkeys(item.advice for item in status.leftovers):
+        names = [f"{item.module}.{item.name}" for item in status.leftovers if item.advice == step]
         yield Finding(
             "leftovers",
             "note",
-            f"{len(status.leftovers)} names in modules that were imported too early were left as "
-            "they are: changing them may not be safe.",
-            f"{status.leftovers[0].advice[0].upper()}{status.leftovers[0].advice[1:]}.",
+            f"Imported too early, and not safe to change unasked: {', '.join(names)}.",
+            step,
         )

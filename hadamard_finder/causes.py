@@ -165,8 +165,8 @@ def _other_python(status: Status) -> Finding:
     return Finding(
         "other-python",
         "note",
-        f"The extension was built for another Python than {status.python}: "
-        f"{', '.join(status.real.unusable_extensions)}.",
+        f"The extension was built for another Python than {status.python}, or for another kind of "
+        f"machine: {', '.join(status.real.unusable_extensions)}.",
         "For the CUDA kernel, build the package for this Python (needs the CUDA toolkit):",
         REBUILD,
     )

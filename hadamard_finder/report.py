@@ -72,16 +72,15 @@ def _look(facts: dict[str, Any]) -> None:
 
 def _predict(facts: dict[str, Any], real: dict[str, Any]) -> None:
     """Say what an import would give here, from what it gave in a child without the finder."""
-    served = facts["position"] is not None and switch() != "off"
-    if served and switch() == "force":
-        facts.update(kind="stand-in", loads=True, cause=f"{SWITCH}=force")
-    elif not served or real.get("loads") or "loads" not in real:
+    mode = "off" if facts["position"] is None else switch()
+    if mode == "off" or (mode == "auto" and (real.get("loads") or "loads" not in real)):
         facts.update({**real, "finders": facts["finders"], "position": facts["position"]})
-    elif not installed.torch(None, None).installed or real.get("torch_error"):
-        text = real.get("torch_error") or "No module named 'torch'"
+    elif not installed.torch(None, None).installed or _torch_error(real):
+        text = _torch_error(real) or "No module named 'torch'"
         facts.update(loads=False, error_type="ModuleNotFoundError", error=text)
     else:
-        facts.update(kind="stand-in", loads=True, cause=_why_not_real(real))
+        cause = f"{SWITCH}=force" if mode == "force" else _why_not_real(real)
+        facts.update(kind="stand-in", loads=True, cause=cause)
 
 
 def _why_not_real(real: dict[str, Any]) -> str:
@@ -161,7 +160,8 @@ def _reason(facts: dict[str, Any]) -> str:
     if kind == "stand-in":
         return str(facts.get("cause"))
     if kind == "foreign":
-        return f"another project's module answers to the name: {facts.get('location')}"
+        where = facts.get("location") or "made in memory, without a file"
+        return f"another project's module answers to the name: {where}"
     return "the real package loads"
 
 
@@ -169,11 +169,12 @@ def _real(facts: dict[str, Any]) -> Real:
     foreign = facts.get("kind") == "foreign"
     copies = installed.copies()
     found = bool(facts.get("found", copies)) and not facts.get("folder_only") and not foreign
-    tried = facts.get("stage", "") != child.TORCH_STAGE
-    ended = facts["signal"] if tried else None
-    hangs = bool(facts["timed_out"] and tried)
+    # Not where torch was still being imported, nor where the devices were being counted.
+    loading = "loads" not in facts and facts.get("stage") != child.TORCH_STAGE
+    ended = facts["signal"] if loading else None
+    hangs = bool(facts["timed_out"] and loading)
     providers = installed.distributions()
-    loads = False if "loads" not in facts and (ended or hangs) else facts.get("loads")
+    loads = False if ended or hangs else facts.get("loads")
     version = facts.get("version") or next((item.version for item in providers), None)
     return Real(
         installed=found,

@@ -9,6 +9,7 @@ import pytest
 
 from hadamard_finder import advice
 from hadamard_finder.facts import Check, Finding, Status
+from hadamard_finder.records import Leftover
 
 
 def codes(status: Status) -> list[str]:
@@ -127,7 +128,19 @@ def test_the_end_of_a_child_is_explained(signal: str, words: str, sample: Status
     real = replace(sample.real, signal=signal, error=None, error_type=None)
     status = replace(sample, source="none", works=False, real=real)
     assert words in one(status, "crash").cause
-    assert codes(status) == ["crash", "crash-repair"]
+    assert codes(status) == ["crash"]
+
+
+def test_leftovers_are_grouped_by_what_to_do(sample: Status) -> None:
+    left = [
+        Leftover(module, "f", "a flag", step, None, None)
+        for module, step in (("a", "Start earlier."), ("b", "Sweep."), ("c", "Start earlier."))
+    ]
+    found = advice.findings(replace(loaded(sample), leftovers=tuple(left)))
+    assert [(item.cause.partition(": ")[2], item.step) for item in found[1:]] == [
+        ("a.f, c.f.", "Start earlier."),
+        ("b.f.", "Sweep."),
+    ]
 
 
 def test_our_own_wrong_values_are_to_be_reported(sample: Status) -> None:

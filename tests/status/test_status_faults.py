@@ -42,7 +42,7 @@ GOLDEN = {
     "missing-extension": Golden("extension-missing", MISSING, BUILD.format(""), REBUILD),
     "other-python": Golden(
         "other-python",
-        "The extension was built for another Python than {python}: "
+        "The extension was built for another Python than {python}, or for another kind of machine: "
         "{folder}/fast_hadamard_transform_cuda.cpython-36m-x86_64-linux-gnu.so.",
         BUILD.format(" for this Python"),
         REBUILD,
@@ -97,7 +97,8 @@ GOLDEN = {
         "crash",
         "Loading the real package ends Python (SIGBUS): its file is shorter than it says, most "
         "likely cut by a copy or a download. No Python code can catch that.",
-        "Let the stand-in serve the import; the real package is then not touched:",
+        "Install the package again, or let the stand-in serve the import, which leaves the "
+        "package untouched:",
         "export HADAMARD_FINDER=force",
     ),
     "namespace-leftover": Golden(

@@ -64,6 +64,15 @@ def test_a_package_that_would_kill_this_process(tmp_path: Path) -> None:
     assert (found["source"], found["works"]) == ("stand-in", True)
 
 
+def test_a_torch_that_fails_leaves_nothing_to_serve(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch_cpu.so: cut')\n")
+    for switch in ("auto", "force"):
+        found = report("", tmp_path, env={"HADAMARD_FINDER": switch}).json()
+        assert (found["source"], found["works"]) == ("none", False)
+        assert found["torch"]["error"] == "OSError: libtorch_cpu.so: cut"
+
+
 def test_a_finder_that_was_deactivated() -> None:
     found = report("hadamard_finder.deactivate()").json()
     assert (found["active"], found["source"], found["works"]) == (False, "none", False)

@@ -174,6 +174,21 @@ def test_the_gpus_of_torch_are_counted_by_the_child(
     assert answer.codes == []
 
 
+def test_devices_whose_count_kills(ask: Callable[..., Any], tmp_path: Path) -> None:
+    build_real(tmp_path)
+    (tmp_path / "torch").mkdir()
+    for file in STUB_TORCH.glob("torch/*.py"):
+        (tmp_path / "torch" / file.name).write_text(file.read_text())
+    with (tmp_path / "torch" / "__init__.py").open("a") as init:
+        init.write("class cuda:\n    @staticmethod\n    def device_count():\n")
+        init.write("        import os; os.kill(os.getpid(), 11)\n")
+    status = ask(path=[tmp_path], torch=tmp_path).status
+    assert (status["source"], status["real"]["loads"]) == ("real", True)
+    assert status["reason"] == "the count of devices is ended by SIGSEGV"
+    assert status["torch"]["devices"] is None
+    assert status["real"]["signal"] is None
+
+
 def test_two_copies_on_the_path(ask: Callable[..., Any], tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     build_real(first)

@@ -147,6 +147,14 @@ def test_long_words_are_not_broken(sample: Status) -> None:
     assert path in str(found)
 
 
+def test_a_path_that_the_terminal_cannot_show(tmp_path: Path) -> None:
+    folder = tmp_path / "h\u00e4uschen"
+    FAULTS["no-interface"].build(folder)
+    done = run(COMMAND, path=[folder, STUB_TORCH], env={"PYTHONIOENCODING": "ascii"})
+    assert done.code == 0, done.err
+    assert "h\\xe4uschen" in done.out
+
+
 @pytest.mark.parametrize("name", ["sigbus", "no-cuda-runtime", "other-python"])
 def test_the_command_line_ends_with_the_next_step(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
