@@ -13,7 +13,7 @@ from typing import TextIO
 
 def main() -> int:
     """Run a subcommand; 0: the import works, 1: it does not, 2: the command line is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m hadamard_finder", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hadamard_finder")
     commands = parser.add_subparsers(dest="command", required=True, metavar="status | bench")
     status = commands.add_parser(
         "status", help="what serves `import fast_hadamard_transform` here, and why"

@@ -208,10 +208,13 @@ def _foreign(status: Status) -> Iterator[Finding]:
 
 def _checks(status: Status) -> Iterator[Finding]:
     checks = status.checks or ()
-    failed = [f"{item.property} on {item.device} in {item.dtype}" for item in checks]
-    failed = [words for words, item in zip(failed, checks, strict=True) if item.result == "failed"]
+    failed: dict[str, list[str]] = {}
+    for item in checks:
+        if item.result == "failed":
+            failed.setdefault(f"{item.property} on {item.device} in", []).append(item.dtype)
     if failed:
-        cause = f"The transform in place is wrong: {', '.join(failed)}."
+        where = [f"{place} {', '.join(dtypes)}" for place, dtypes in failed.items()]
+        cause = f"The transform in place is wrong: {'; '.join(where)}."
         if status.source == "stand-in":
             step, command = "Please report this, with the output of:", f"{_STATUS} --check --json"
         elif status.location is None:

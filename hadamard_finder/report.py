@@ -29,10 +29,8 @@ from hadamard_finder.finder import (
 from hadamard_finder.probe import Probe
 from hadamard_finder.transform import settings as algorithms
 
-TIMEOUT = 60.0
 
-
-def status(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
+def status(*, check: bool = False, timeout: float = 60.0) -> Status:
     """Report what serves ``import fast_hadamard_transform`` in this process, and why.
 
     Imports nothing here unless ``check`` is set, which imports the package and runs the transform
@@ -54,7 +52,7 @@ def status(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
     return _assemble("this process", facts, real, imported=imported)
 
 
-def fresh(*, check: bool = False, timeout: float = TIMEOUT) -> Status:
+def fresh(*, check: bool, timeout: float) -> Status:
     """Report the same for a new Python in this environment; never imports torch in this one."""
     # Both at once, for each may have to import torch.
     with Probe(switch="off", only_if_found=True) as real_probe, Probe(check=check) as probe:

@@ -36,7 +36,10 @@ def _mood(status: Status) -> str:
 
 
 def _headline(status: Status) -> str:
-    return status.source if status.works else f"{status.source}: the import does not work"
+    if status.works:
+        return status.source
+    checked = status.checks is not None and status.source != "none"
+    return f"{status.source}: {'it fails the check' if checked else 'the import does not work'}"
 
 
 def _rows(status: Status) -> Iterator[tuple[str, str]]:

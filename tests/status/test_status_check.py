@@ -154,7 +154,9 @@ def test_the_command_line_convicts_an_identity_stub(
     answer = ask("--check", torch=None, path=[tmp_path])
     assert (answer.code, answer.status["source"], answer.status["works"]) == (1, "foreign", False)
     found = answer.finding("wrong-values")
-    assert "values on cpu in bfloat16" in found["cause"]
+    dtypes = "float32, bfloat16, float16, float64"
+    where = f"values on cpu in {dtypes}; involution on cpu in {dtypes}"
+    assert found["cause"] == f"The transform in place is wrong: {where}."
     assert found["command"] == "export HADAMARD_FINDER=force"
     # The command that it names helps.
     answer = ask(path=[tmp_path], env={"HADAMARD_FINDER": "force"})

@@ -52,6 +52,7 @@ def test_colour_changes_nothing_but_colour(sample: Status) -> None:
     ("changes", "colour"),
     [
         ({"works": False, "source": "none"}, "\x1b[31mnone: the import does not work\x1b[0m"),
+        ({"works": False, "checks": ()}, "\x1b[31mstand-in: it fails the check\x1b[0m"),
         ({"source": "foreign"}, "\x1b[33mforeign\x1b[0m"),
         ({"source": "real"}, "\x1b[32mreal\x1b[0m"),
     ],
