@@ -8,12 +8,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hadamard_finder.loaded import ABSENT, Loaded, each
-from hadamard_finder.sources import NEVER_READ
-
 if TYPE_CHECKING:
     from hadamard_finder.consumers import Reading
     from hadamard_finder.ledger import Ledger
+    from hadamard_finder.loaded import Loaded
     from hadamard_finder.sources import Library
 
 Key = tuple[str, str]  # module and name
@@ -28,12 +26,12 @@ class Copy(NamedTuple):
 
 
 def trace(
-    roots: dict[Key, Key], idents: dict[str, int] | None, library: Library, ledger: Ledger
+    roots: dict[Key, Key], modules: list[Loaded], library: Library, ledger: Ledger
 ) -> list[Copy]:
-    """Return the copies that are None, False or filled by us, each after the one it was made of.
+    """Return the copies in the modules that are None, False or filled by us, originals first.
 
     roots maps a name that missed the package to the name it was first bound to; what is found is
-    added. idents are the modules to look at by name and id, None for all.
+    added.
     """
     copies: list[Copy] = []
     readings: dict[tuple[str, int], tuple[Loaded, Reading]] = {}
@@ -44,7 +42,7 @@ def trace(
         names = {name for _, name in roots} - searched
         searched |= names
         if names:
-            readings |= _readings(names, idents, library)
+            readings |= _readings(names, modules, library)
         for seen, reading in readings.values():
             with suppress(Exception):  # a module so odd shall not keep the others from it
                 copies += _copies_in(seen, reading, roots, ledger)
@@ -52,26 +50,19 @@ def trace(
 
 
 def _readings(
-    names: set[str], idents: dict[str, int] | None, library: Library
+    names: set[str], modules: list[Loaded], library: Library
 ) -> dict[tuple[str, int], tuple[Loaded, Reading]]:
     found = {}
     words = [name.encode() for name in names]
     everywhere = library.needs_all(words)
-    for name, module, held in each(idents):
-        if name.partition(".")[0] in NEVER_READ or "__file__" not in held:
-            continue
+    for seen in modules:
         # `from consumer import *` names nothing: what the module holds has to give it away.
-        starred = False
-        for wanted in names:
-            value = held.get(wanted, ABSENT)
-            if value is None or value is False:
-                starred = True
-        if starred or everywhere or not library.is_silent(name, id(module)):
-            seen = Loaded(name, module, held)
+        starred = any(name in seen.names and seen.lacks(name) for name in names)
+        if starred or everywhere or not library.is_silent(seen):
             with suppress(Exception):
                 reading = library.search(seen, [b"import"] if starred else words)
                 if reading is not None and not seen.is_being_imported():
-                    found[name, id(module)] = (seen, reading)
+                    found[seen.name, id(seen.module)] = (seen, reading)
     return found
 
 

@@ -17,7 +17,7 @@ from hadamard_finder.finder import PACKAGE, STATE, is_standin, namespace, switch
 from hadamard_finder.ledger import Ledger
 from hadamard_finder.loaded import Loaded, each
 from hadamard_finder.records import Leftover, Repair, Sweep
-from hadamard_finder.sources import NEVER_READ, Library
+from hadamard_finder.sources import NEVER_READ, Library, is_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,21 +92,20 @@ class _Run:
         self.copies: list[Copy] = []
 
     def run(self) -> None:
-        missed = STATE.missed.copy()
-        is_silent = _BOOK.library.is_silent
-        sources = []
-        for name, module, names in each(missed):
+        readable = []
+        for name, module, names in each(STATE.missed.copy()):
             if _FUNCTION in names:
                 _safely(self._fill_by_name, Loaded(name, module, names))
-            worth_reading = name.partition(".")[0] not in NEVER_READ and "__file__" in names
-            if worth_reading and not is_silent(name, id(module)):
-                sources.append(Loaded(name, module, names))
-        for seen in sources:
+            # is_readable() without the call, for the sake of thousands
+            if "__file__" in names and name.partition(".")[0] not in NEVER_READ:
+                readable.append(Loaded(name, module, names))
+        for seen in readable:
             _safely(self._follow_source, seen)
         if self.roots:
-            # On request also in modules imported since: they copied what was left then.
-            idents = None if self.everything else missed
-            self.copies = trace(self.roots, idents, _BOOK.library, _BOOK.ledger)
+            if self.everything:
+                # Modules imported since may have copied what was left then.
+                readable = [Loaded(*found) for found in each() if is_readable(found[0], found[2])]
+            self.copies = trace(self.roots, readable, _BOOK.library, _BOOK.ledger)
             for copy in self.copies:
                 _safely(self._settle_copy, copy)
             _safely(self._settle_flags)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from io import FileIO
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hadamard_finder.finder import EXTENSION, PACKAGE
 
@@ -44,29 +44,27 @@ _NEAR = b"hadamard_transform"
 Silence = Literal["silent", "near", "unreadable"]
 
 
+def is_readable(name: str, names: dict[str, Any]) -> bool:
+    """Whether a sweep may read the source of the module with that name and dict."""
+    return "__file__" in names and name.partition(".")[0] not in NEVER_READ
+
+
 class Library:
     """What the sources say of the modules, which it knows by name and id, as the finder does."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, int], Reading | Silence] = {}
-        self._silent: dict[str, int] = {}  # apart, for a quick way past most modules
 
-    def is_silent(self, name: str, ident: int) -> bool:
+    def is_silent(self, seen: Loaded) -> bool:
         """Whether it is known that the module has nothing to say."""
-        return self._silent.get(name) == ident
+        return self._answers.get((seen.name, id(seen.module))) == "silent"
 
     def ask(self, seen: Loaded) -> Reading | Silence:
         """Return what the module's source says, where it names the package, else why not."""
         key = (seen.name, id(seen.module))
-        if self.is_silent(*key) or seen.name.partition(".")[0] in NEVER_READ:
-            return "silent"
         answer = self._answers.get(key)
         if answer is None:
-            answer = _answer(seen)
-            if answer == "silent":
-                self._silent[seen.name] = id(seen.module)
-            else:
-                self._answers[key] = answer
+            answer = self._answers[key] = _answer(seen)
         return answer
 
     @staticmethod
@@ -75,10 +73,7 @@ class Library:
         return not all(_NEAR in word for word in words)
 
     def search(self, seen: Loaded, words: list[bytes]) -> Reading | None:
-        """Return what the module's source says, where it names the package or one of the words.
-
-        Unlike ask it reads any module.
-        """
+        """Return what the module's source says, where it names the package or one of the words."""
         answer = self.ask(seen)
         if answer == "silent" or answer == "near":
             source = _source(seen)
@@ -89,7 +84,7 @@ class Library:
 
 
 def _answer(seen: Loaded) -> Reading | Silence:
-    if seen.file is None:
+    if seen.file is None or not is_readable(seen.name, seen.names):
         return "silent"
     source = _source(seen)
     if source is None:
