@@ -26,6 +26,7 @@ class Site:
         start: bool = True,
         torch: Path | None = STUB_TORCH,
         path: tuple[Path, ...] = (),
+        behind: tuple[Path, ...] = (),
         **options: Any,
     ) -> Result:
         """Run ``code`` with the finder started as a start-up file does it, and ``log`` listening.
@@ -36,7 +37,7 @@ class Site:
         options.setdefault("cwd", self.folder)  # `-c` puts the working directory first on the path
         whole = (START if start else "") + LISTEN + textwrap.dedent(code)
         stub = [] if torch is None else [torch]
-        return run_python(whole, path=[*path, self.folder, *stub, TESTS, REPO], **options)
+        return run_python(whole, path=[*path, self.folder, *stub, TESTS, REPO, *behind], **options)
 
     def write(self, name: str, source: str) -> Path:
         file = self.folder / name

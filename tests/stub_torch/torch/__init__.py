@@ -11,3 +11,12 @@ __version__ = "0.0.0+stub"
 
 class Tensor:
     pass
+
+
+# Types of annotations, which tools like beartype look up while a module is imported.
+class dtype:  # noqa: N801
+    pass
+
+
+class device:  # noqa: N801
+    pass
