@@ -35,14 +35,8 @@ _IDENTITY = {
     "__path__",
     "__spec__",
 }
-_SPEC_FIELDS = (
-    "loader",
-    "origin",
-    "loader_state",
-    "submodule_search_locations",
-    "has_location",
-    "cached",
-)
+# Not loader_state: importlib.util.LazyLoader keeps its own there until the load is over.
+_SPEC_FIELDS = ("loader", "origin", "submodule_search_locations", "has_location", "cached")
 
 
 def load(guard: Guard, module: ModuleType) -> None:
