@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,8 @@ def test_a_finder_that_raises_stops_the_import_as_without_us(site):
 @pytest.mark.parametrize("state", ["real", "broken", "absent", "empty"])
 def test_lazy_loader(site, state: str):
     """The recipe of the standard library's documentation."""
+    if state == "empty" and sys.version_info >= (3, 12):
+        pytest.skip("there the class that loads lazily stays until the end, and hides the emptiness")
     if state != "absent":
         tail = "raise OSError('no')\n" if state == "broken" else ""
         build_real(site.folder, init="" if state == "empty" else REAL_INIT + tail)
