@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import types
 
 import torch
@@ -60,6 +59,8 @@ def compiled_butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) ->
         # part in it; if it was the input, the eager form raises too and the user sees that.
         result = chunked_butterfly(x, scale, order, transposed)
         _unavailable = True
+        import logging
+
         logging.getLogger("hadamard_finder").warning(
             "torch.compile failed (%s: %s); algorithm 'compiled' runs as 'butterfly' from here on.",
             type(error).__name__,

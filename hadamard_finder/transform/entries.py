@@ -26,9 +26,10 @@ def transform(
     """(H_order kron H_{2^k}) x * scale along a last dimension of order * 2^k elements."""
     if torch.compiler.is_compiling():
         return _apply(_Traced, x, scale, order, transposed, algorithm)
-    level = torch._C._functorch.peek_interpreter_stack()
-    if level is not None:
-        if level.key() == torch._C._functorch.TransformType.Functionalize:
+    levels = torch._C._functorch.get_interpreter_stack()
+    if levels:
+        if any(level.key() == torch._C._functorch.TransformType.Functionalize for level in levels):
+            # functionalize has no rule for a Function of any kind.
             return butterfly(x, scale, order, transposed)
         return _apply(_Functional, x, scale, order, transposed, algorithm)
     if (x.requires_grad and torch.is_grad_enabled()) or _forward_mode():
@@ -62,6 +63,8 @@ def _is_plain(x: Tensor) -> bool:
         type(x) in (torch.Tensor, torch.nn.Parameter)
         and x.device.type in ("cpu", "cuda", "xpu")
         and torch._C._len_torch_dispatch_stack() == 0
+        # What gradcheck and is_grads_batched make, outside torch.func.
+        and not torch._C._functorch.is_legacy_batchedtensor(x)
     )
 
 

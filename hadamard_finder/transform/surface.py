@@ -13,6 +13,7 @@ from torch import Tensor
 
 from hadamard_finder.transform import settings
 from hadamard_finder.transform.arguments import check_input, padded_width, plain_scale
+from hadamard_finder.transform.distributed import is_dtensor, on_shards
 from hadamard_finder.transform.entries import transform
 from hadamard_finder.transform.settings import ALGORITHMS, Algorithm, is_algorithm
 
@@ -41,18 +42,25 @@ def fwht(x: Tensor, scale: Any = 1.0, *, algorithm: Algorithm | None = None) -> 
             f"the last dimension must be a power of two, got {width}; "
             "fast_hadamard_transform.hadamard_transform pads with zeros"
         )
-    return transform(x, plain_scale(scale), 1, False, algorithm)
+    return _padded(x, scale, 1, False, algorithm)
 
 
-def _padded(x: Tensor, scale: Any, order: int) -> Tensor:
+def _padded(
+    x: Tensor, scale: Any, order: int, transposed: bool = False, algorithm: Algorithm | None = None
+) -> Tensor:
+    """The transform along the last dimension, zero-padded where needed and cut back."""
     check_input(x)
+    if is_dtensor(x):
+        return on_shards(x, lambda shard: _padded(shard, scale, order, transposed, algorithm))
+    if algorithm is None:
+        algorithm = settings.algorithm()
     width = x.shape[-1]
     whole = padded_width(width, order)
-    algorithm = settings.algorithm()
     if whole == width:
-        return transform(x, plain_scale(scale), order, False, algorithm)
+        return transform(x, plain_scale(scale), order, transposed, algorithm)
     x = torch.nn.functional.pad(x, (0, whole - width))
-    return transform(x, plain_scale(scale), order, False, algorithm)[..., :width].contiguous()
+    result = transform(x, plain_scale(scale), order, transposed, algorithm)
+    return result[..., :width].contiguous()
 
 
 def hadamard_transform(x: Tensor, scale: Any = 1.0) -> Tensor:
@@ -105,40 +113,28 @@ def hadamard_transform_ref(x: Tensor, scale: Any = 1.0) -> Tensor:
     return (torch.nn.functional.linear(padded, matrix) * plain_scale(scale))[..., :width]
 
 
-class _TransformFn(torch.autograd.Function):
-    order = 1
+def _function(name: str, order: int) -> type[torch.autograd.Function]:
+    """A genuine Function, as in the real package: apply(x, scale=1.0) for one kind of transform."""
 
-    @classmethod
-    def apply(cls, x: Tensor, scale: Any = 1.0) -> Tensor:
-        return _padded(x, scale, cls.order)
+    class TransformFn(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, scale: Any = 1.0) -> Tensor:
+            ctx.scale = scale
+            return _padded(x, scale, order)
 
+        @staticmethod
+        def backward(ctx: Any, *gradients: Tensor) -> Any:
+            return _padded(gradients[0], ctx.scale, order, transposed=True), None
 
-class HadamardTransformFn(_TransformFn):
-    """apply(x, scale=1.0) is hadamard_transform."""
-
-
-class HadamardTransform12NFn(_TransformFn):
-    """apply(x, scale=1.0) is hadamard_transform_12N."""
-
-    order = 12
-
-
-class HadamardTransform20NFn(_TransformFn):
-    """apply(x, scale=1.0) is hadamard_transform_20N."""
-
-    order = 20
+    TransformFn.__name__ = TransformFn.__qualname__ = name
+    return TransformFn
 
 
-class HadamardTransform28NFn(_TransformFn):
-    """apply(x, scale=1.0) is hadamard_transform_28N."""
-
-    order = 28
-
-
-class HadamardTransform40NFn(_TransformFn):
-    """apply(x, scale=1.0) is hadamard_transform_40N."""
-
-    order = 40
+HadamardTransformFn = _function("HadamardTransformFn", 1)
+HadamardTransform12NFn = _function("HadamardTransform12NFn", 12)
+HadamardTransform20NFn = _function("HadamardTransform20NFn", 20)
+HadamardTransform28NFn = _function("HadamardTransform28NFn", 28)
+HadamardTransform40NFn = _function("HadamardTransform40NFn", 40)
 
 
 def fast_hadamard_transform(x: Tensor, scale: Any) -> Tensor:
