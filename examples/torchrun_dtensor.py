@@ -2,7 +2,7 @@
 
     torchrun --standalone --nproc-per-node 2 examples/torchrun_dtensor.py
 
-Needs torch and hadamard_finder only; gloo on a CPU.
+Needs torch 2.5 or newer and hadamard_finder; gloo on a CPU.
 
 What to expect: for each placement a line that names the placement of the result. A tensor that is
 sharded over rows, replicated, or a pending sum stays where it is: no rank talks to another. One

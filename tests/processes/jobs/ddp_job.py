@@ -3,6 +3,7 @@
 from job_facts import digest, facts  # isort: skip
 
 import copy
+import gc
 import json
 
 import torch
@@ -46,6 +47,9 @@ def main() -> None:
     dist.all_gather_object(everyone, mine)
     if rank == 0:
         print("FACTS", json.dumps(everyone))
+    # DDP is part of a cycle and holds the group: alive at the interpreter's end, gloo's threads may
+    # ask for the GIL then, which aborts the process.
+    gc.collect()
     dist.destroy_process_group()
 
 
