@@ -242,7 +242,7 @@ def test_a_finder_that_raises_stops_the_import_as_without_us(site):
 def test_lazy_loader(site, state: str):
     """The recipe of the standard library's documentation."""
     if state == "empty" and sys.version_info >= (3, 12):
-        pytest.skip("there the class that loads lazily stays until the end, and hides the emptiness")
+        pytest.skip("there the lazy class stays until the end and hides the emptiness")
     if state != "absent":
         tail = "raise OSError('no')\n" if state == "broken" else ""
         build_real(site.folder, init="" if state == "empty" else REAL_INIT + tail)

@@ -348,3 +348,129 @@ def test_whoever_missed_it_while_the_stand_in_could_not_load_is_repaired(site):
         assert consumer.hadamard_transform is fast_hadamard_transform.hadamard_transform
         """
     ).check()
+
+
+def test_a_submodule_that_a_thread_is_still_opening(site):
+    """The real interface arrives while the stand-in is being run: it is run again without it."""
+    site.write(
+        "fast_hadamard_transform/__init__.py",
+        """
+        import threading
+        import gates
+        def opens():
+            try:
+                import fast_hadamard_transform.fast_hadamard_transform_interface
+            except Exception as error:
+                print(error)
+        gates.thread = threading.Thread(target=opens, daemon=True)
+        gates.thread.start()
+        gates.opening.wait(30)
+        raise OSError("failed meanwhile")
+        """,
+    )
+    site.run(
+        """
+        import sys, threading, types
+        from importlib.machinery import ModuleSpec
+        gates = sys.modules["gates"] = types.ModuleType("gates")
+        gates.opening, gates.open = threading.Event(), threading.Event()
+        class Slow:
+            def create_module(self, spec):
+                gates.opening.set()
+                gates.open.wait(30)
+                return None
+            def exec_module(self, module):
+                module.hadamard_transform = len
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == probe.INTERFACE:
+                    return ModuleSpec(name, Slow(), origin="slow")
+        sys.meta_path.insert(1, Finder())
+        # The stand-in waits for the thread's lock on the interface: let it go then.
+        from hadamard_finder.transform import surface
+        threading.Timer(0.2, gates.open.set).start()
+        import fast_hadamard_transform
+        gates.thread.join(30)
+        assert not gates.thread.is_alive()
+        assert probe.check_whole() == "stand-in"
+        """
+    ).check()
+
+
+def test_a_submodule_that_arrives_while_the_stand_in_runs(site):
+    site.write("late.py", "value = 1\n")
+    site.write(
+        "torch/__init__.py",
+        """
+        import fast_hadamard_transform.late  # as a thread of the failed package would
+        from torch import autograd
+        class Tensor:
+            pass
+        """,
+    )
+    site.write("torch/autograd.py", "class Function:\n    pass\n")
+    build_real(site.folder, init="raise OSError('no')\n")
+    site.run(
+        f"""
+        import sys
+        from importlib.util import spec_from_file_location
+        class Editable:
+            def find_spec(self, name, path=None, target=None):
+                if name == "fast_hadamard_transform.late":
+                    return spec_from_file_location(name, {str(site.folder / "late.py")!r})
+        sys.meta_path.insert(1, Editable())
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in"
+        assert "fast_hadamard_transform.late" not in sys.modules
+        assert not hasattr(fast_hadamard_transform, "late")
+        """,
+        torch=None,
+    ).check()
+
+
+def test_a_module_run_by_hand_whose_stand_in_fails(site):
+    build_real(site.folder, init="half = 1\nraise OSError('the original')\n")
+    site.write("torch/__init__.py", "raise OSError('libtorch.so')")
+    site.run(
+        """
+        import importlib.util
+        spec = importlib.util.find_spec(probe.PACKAGE)
+        module = importlib.util.module_from_spec(spec)
+        before = dict(vars(module))
+        try:
+            spec.loader.exec_module(module)
+        except OSError as error:
+            assert str(error) == "the original"
+        else:
+            raise AssertionError
+        assert probe.family() == {}
+        assert {**vars(module), "__builtins__": 0, "__loader__": 0} == {
+            **before, "__builtins__": 0, "__loader__": 0
+        }
+        """,
+        torch=None,
+    ).check()
+
+
+def test_a_loader_that_names_itself_keeps_its_name(site):
+    site.run(
+        """
+        import sys, types
+        from importlib.machinery import ModuleSpec
+        class Own:
+            def create_module(self, spec):
+                module = types.ModuleType(spec.name)
+                module.__loader__ = "its own"
+                return module
+            def exec_module(self, module):
+                module.hadamard_transform = len
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == probe.PACKAGE:
+                    return ModuleSpec(name, Own())
+        sys.meta_path.insert(1, Finder())
+        import fast_hadamard_transform
+        assert fast_hadamard_transform.__loader__ == "its own" and not log
+        assert type(fast_hadamard_transform.__spec__.loader) is Own
+        """
+    ).check()
