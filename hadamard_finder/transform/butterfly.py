@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from hadamard_finder.transform.arguments import Scale
-from hadamard_finder.transform.matrices import PACKED
 
 
 def butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
@@ -49,6 +48,9 @@ def signs_of(order: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     Each row travels as an integer inside a fill: a copy from the host would wait for a GPU, and is
     forbidden while a CUDA graph is captured.
     """
+    # Here, because most processes never need the matrices, and building them takes a millisecond.
+    from hadamard_finder.transform.matrices import PACKED
+
     bits = torch.arange(order, device=device)
     rows = torch.stack(
         [torch.full((), row, dtype=torch.int64, device=device) for row in PACKED[order]]

@@ -2,7 +2,8 @@
 
 Four entries, because no single form of autograd.Function is fast in eager mode, works inside
 torch.func and compiles: a custom_op returns zeros from torch.func.jvp, setup_context costs 36
-microseconds a call, and Dynamo refuses a jvp once it needs a gradient.
+microseconds a call, and Dynamo refuses a jvp once it needs a gradient. Each Function class takes
+a third of a millisecond to make, so those that not every process needs wait in their own modules.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from torch import Tensor
 from hadamard_finder.transform.arguments import Scale
 from hadamard_finder.transform.butterfly import butterfly
 from hadamard_finder.transform.chunked import chunked_butterfly
-from hadamard_finder.transform.compiled import compiled_butterfly, fused
-from hadamard_finder.transform.matmul import matmul, precise_enough
 from hadamard_finder.transform.settings import Algorithm
 
 
@@ -25,16 +24,20 @@ def transform(
 ) -> Tensor:
     """(H_order kron H_{2^k}) x * scale along a last dimension of order * 2^k elements."""
     if torch.compiler.is_compiling():
-        return _apply(_Traced, x, scale, order, transposed, algorithm)
+        from hadamard_finder.transform.traced import Traced
+
+        return _apply(Traced, x, scale, order, transposed, algorithm)
     levels = torch._C._functorch.get_interpreter_stack()
     if levels:
         if any(level.key() == torch._C._functorch.TransformType.Functionalize for level in levels):
             # functionalize has no rule for a Function of any kind.
             return butterfly(x, scale, order, transposed)
-        return _apply(_Functional, x, scale, order, transposed, algorithm)
+        from hadamard_finder.transform.functional import Functional
+
+        return _apply(Functional, x, scale, order, transposed, algorithm)
     if (x.requires_grad and torch.is_grad_enabled()) or _forward_mode():
-        return _apply(_Eager, x, scale, order, transposed, algorithm)
-    return _compute(x, scale, order, transposed, algorithm)
+        return _apply(Eager, x, scale, order, transposed, algorithm)
+    return compute(x, scale, order, transposed, algorithm)
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
@@ -47,12 +50,17 @@ def _forward_mode() -> bool:
     return torch.autograd.forward_ad._current_level >= 0
 
 
-def _compute(x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm) -> Tensor:
+def compute(x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm) -> Tensor:
     if not _is_plain(x):
         return butterfly(x, scale, order, transposed)
-    if algorithm == "matmul" and precise_enough(x):
-        return matmul(x, scale, order, transposed)
+    if algorithm == "matmul":
+        from hadamard_finder.transform.matmul import matmul, precise_enough
+
+        if precise_enough(x):
+            return matmul(x, scale, order, transposed)
     if algorithm == "compiled":
+        from hadamard_finder.transform.compiled import compiled_butterfly
+
         return compiled_butterfly(x, scale, order, transposed)
     return chunked_butterfly(x, scale, order, transposed)
 
@@ -68,22 +76,7 @@ def _is_plain(x: Tensor) -> bool:
     )
 
 
-class _Traced(torch.autograd.Function):
-    """Inside torch.compile and torch.export."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
-    ) -> Tensor:
-        ctx.arguments = scale, order, not transposed, algorithm
-        return fused(x, scale, order, transposed)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return transform(gradients[0], *ctx.arguments), None, None, None, None
-
-
-class _Eager(torch.autograd.Function):
+class Eager(torch.autograd.Function):
     """Where autograd records or carries tangents."""
 
     @staticmethod
@@ -91,7 +84,7 @@ class _Eager(torch.autograd.Function):
         ctx: Any, x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
     ) -> Tensor:
         ctx.arguments = scale, order, transposed, algorithm
-        return _compute(x, scale, order, transposed, algorithm)
+        return compute(x, scale, order, transposed, algorithm)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
@@ -101,35 +94,3 @@ class _Eager(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor:
         return transform(tangents[0], *ctx.arguments)
-
-
-class _Functional(_Eager):
-    """Inside torch.func."""
-
-    @staticmethod
-    def forward(  # type: ignore[override]
-        x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Algorithm
-    ) -> Tensor:
-        return _compute(x, scale, order, transposed, algorithm)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ARG004
-        ctx.arguments = inputs[1:]
-
-    @staticmethod
-    def vmap(
-        info: Any,
-        in_dims: tuple[int | None, ...],
-        x: Tensor,
-        scale: Scale,
-        *rest: Any,
-    ) -> tuple[Tensor, int]:
-        x_dim, scale_dim = in_dims[:2]
-        batch = x.unsqueeze(0) if x_dim is None else x.movedim(x_dim, 0)
-        if scale_dim is None:
-            return transform(batch, scale, *rest), 0
-        # A scale for each sample: unrounded sums times the scales, then the one rounding.
-        assert isinstance(scale, torch.Tensor)
-        wide = batch if x.dtype == torch.float64 else batch.to(torch.float32)
-        scales = scale.to(wide.dtype).view(info.batch_size, *(1,) * (batch.dim() - 1))
-        return (transform(wide, 1.0, *rest) * scales).to(x.dtype), 0
