@@ -13,12 +13,9 @@ from _frozen_importlib_external import PathFinder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any, TypeGuard
-else:
-    Loader = object  # importlib.abc costs a cold start 26 ms, and nothing asks for the class
 
 PACKAGE = "fast_hadamard_transform"
 INTERFACE = "fast_hadamard_transform.fast_hadamard_transform_interface"
@@ -76,8 +73,7 @@ def switch() -> str:
     return value if value in SWITCH_VALUES else "auto"
 
 
-def unknown_switch() -> str:
-    """Return the value of the switch where it is none of those we know, else ""."""
+def unknown_switch() -> str:  # the value where it is none of those we know, else ""
     value = os.environ.get(SWITCH, "")
     return "" if value.strip().lower() in ("", *SWITCH_VALUES) else value
 
@@ -86,13 +82,6 @@ def standin_spec(name: str) -> "ModuleSpec | None":
     spec = PathFinder.find_spec(name, [STANDIN_DIR])
     # Without a loader it is but a folder that an uninstall left behind.
     return None if spec is None or spec.loader is None else spec
-
-
-def describe(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # somebody's __str__ is broken, too
-        return type(error).__name__
 
 
 def is_empty(module: object) -> bool:
@@ -150,7 +139,7 @@ class Finder:
         if hasattr(spec.loader, "exec_module"):
             # A finder that keeps its specs may hand us the one we wrapped before.
             real = spec.loader.real if isinstance(spec.loader, Guard) else spec.loader
-            spec.loader = Guard(spec, real)
+            spec.loader = Guard(spec, real)  # type: ignore[assignment]
         return spec
 
     def _behind(self) -> "list[Any]":
@@ -163,7 +152,7 @@ class Finder:
 def _standin(name: str, cause: str, error: Exception | None = None) -> "ModuleSpec | None":
     spec = standin_spec(name) if _torch_is_there() else None
     if spec is not None:
-        spec.loader = Guard(spec, None, cause, error)
+        spec.loader = Guard(spec, None, cause, error)  # type: ignore[assignment]
         return spec
     if error is not None:
         raise error
@@ -199,7 +188,7 @@ def _torch_is_there() -> bool:
     return spec is not None and spec.loader is not None
 
 
-class Guard(Loader):
+class Guard:  # no importlib.abc.Loader: that costs a cold start 26 ms, and nothing asks for it
     """A loader that runs the real one and, where that fails, makes the module the stand-in.
 
     ``real`` is None where there is nothing to run; ``error`` is what a finder raised, if one did.

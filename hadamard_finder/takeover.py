@@ -16,7 +16,6 @@ from hadamard_finder.finder import (
     PACKAGE,
     STATE,
     Guard,
-    describe,
     is_empty,
     is_standin,
     namespace,
@@ -81,7 +80,7 @@ def _execute(guard: Guard, module: ModuleType, before: "_Snapshot") -> str | Non
         STATE.note_missed()
         raise error or failure
     # The text only: the error itself would keep every frame of the failed import alive.
-    return guard.cause if error is None else describe(error)
+    return guard.cause if error is None else _describe(error)
 
 
 def _failure_of_real(guard: Guard, module: ModuleType, before: "_Snapshot") -> Exception | None:
@@ -130,11 +129,18 @@ def _failure_of_standin(
             standin.loader.exec_module(module)
     except Exception as error:
         # A consumer's `except ImportError` must catch what a broken torch raises, an OSError often.
-        text = f"{missing}, and its stand-in does not load: {describe(error)}"
+        text = f"{missing}, and its stand-in does not load: {_describe(error)}"
         failure = ModuleNotFoundError(text, name=spec.name)
         failure.__cause__ = error
         return failure
     return None
+
+
+def _describe(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # somebody's __str__ is broken, too
+        return type(error).__name__
 
 
 class _Snapshot:
@@ -254,4 +260,4 @@ def _try(action: Callable[[], None]) -> None:
         action()
     except Exception as error:
         with contextlib.suppress(Exception):  # under pythonw there is no stderr
-            sys.stderr.write(f"hadamard_finder: {describe(error)}\n")
+            sys.stderr.write(f"hadamard_finder: {_describe(error)}\n")
