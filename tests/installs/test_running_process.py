@@ -19,6 +19,8 @@ PLAIN = {
     "optimize": 0,
 }
 
+NOTHING = "import importlib.util\nassert not importlib.util.find_spec('fast_hadamard_transform')\n"
+
 
 def answer(result: Any) -> Any:
     return json.loads(result.check().out.splitlines()[-1])
@@ -86,9 +88,8 @@ def test_uninstalled(
 ) -> None:
     venv = make_venv()
     pip.install(venv.python, wheel)
-    probe = "import importlib.util\nassert importlib.util.find_spec('fast_hadamard_transform')\n"
-    nothing = probe.replace("assert ", "assert not ")
-    child = wait(venv.python, probe, nothing + ask)
+    probe = NOTHING.replace("assert not", "assert")
+    child = wait(venv.python, probe, NOTHING + ask)
     pip.uninstall(venv.python)
     result = child.finish()
     assert answer(result) == PLAIN
@@ -102,7 +103,7 @@ def test_uninstalled_but_for_byte_code(
     venv = make_venv()
     pip.install(venv.python, wheel)
     venv.run(ask, flags=["-O"]).check()
-    child = wait(venv.python, "", ask)
+    child = wait(venv.python, "", NOTHING + ask)
     pip.uninstall(venv.python)
     left = venv.site_packages / "hadamard_finder" / "standin" / "fast_hadamard_transform"
     assert left.is_dir()
