@@ -395,3 +395,87 @@ def test_a_relative_path_entry_and_a_change_of_directory(site):
         cwd=REPO,
         env={"PYTHONPATH": os.pathsep.join([".", "tests", "tests/stub_torch"])},
     ).check()
+
+
+def test_two_threads_may_ask_for_the_same_name_at_once(site):
+    site.run(
+        """
+        import sys, threading
+        from hadamard_finder import finder
+        (ours,) = [item for item in sys.meta_path if finder.is_finder(item)]
+        asked, answered, seen = threading.Event(), threading.Event(), []
+        class Slow:
+            def find_spec(self, name, path=None, target=None):
+                if name == probe.PACKAGE and threading.current_thread().name == "slow":
+                    asked.set()
+                    answered.wait(30)
+        sys.meta_path.insert(1, Slow())
+        thread = threading.Thread(
+            target=lambda: seen.append(ours.find_spec(probe.PACKAGE)), name="slow", daemon=True
+        )
+        thread.start()
+        assert asked.wait(30)
+        seen.append(ours.find_spec(probe.PACKAGE))
+        answered.set()
+        thread.join(30)
+        assert len(seen) == 2 and all(seen), seen
+        """
+    ).check()
+
+
+def test_a_kept_spec_of_a_broken_package_is_guarded_once(site):
+    build_real(site.folder, init="raise OSError('the original')")
+    site.run(
+        """
+        import importlib.util, sys
+        from importlib.machinery import PathFinder
+        from hadamard_finder import finder
+        kept = {}
+        class Keeping:
+            def find_spec(self, name, path=None, target=None):
+                if name == probe.PACKAGE:
+                    return kept.setdefault(name, PathFinder.find_spec(name))
+        sys.meta_path.insert(1, Keeping())
+        for _ in range(3):
+            loader = importlib.util.find_spec(probe.PACKAGE).loader
+            assert type(loader.real).__name__ == "SourceFileLoader"
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in"
+        assert finder.STATE.causes[probe.PACKAGE] == "OSError: the original"
+        """
+    ).check()
+
+
+def test_off_the_path_it_walks_a_copy_too(site):
+    site.run(
+        """
+        import sys
+        from hadamard_finder import finder
+        (ours,) = [item for item in sys.meta_path if finder.is_finder(item)]
+        sys.meta_path.remove(ours)
+        asked = []
+        class Leaving:
+            def find_spec(self, name, path=None, target=None):
+                asked.append(name)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+        sys.meta_path[:0] = [Leaving(), Leaving()]
+        ours.find_spec(probe.PACKAGE)
+        assert asked.count(probe.PACKAGE) == 2, asked
+        """
+    ).check()
+
+
+@pytest.mark.parametrize(
+    "name", ["fast_hadamard_transform/__init__", "fast_hadamard_transform_cuda"]
+)
+def test_the_files_of_the_stand_in_say_what_they_are(site, name: str):
+    """Whoever runs them without the guard, torch.package for one, can tell them apart, too."""
+    site.run(
+        f"""
+        import runpy
+        from hadamard_finder import finder
+        names = runpy.run_path(finder.STANDIN_DIR + "/{name}.py")
+        assert names[finder.MARKER] is True
+        """
+    ).check()

@@ -158,3 +158,48 @@ def test_torch_repaired_meanwhile(site):
         torch=None,
         env={"PYTHONDONTWRITEBYTECODE": "1"},
     ).check()
+
+
+def test_whoever_missed_it_without_torch_is_repaired_once_there_is_one(site):
+    site.write("consumer.py", "hadamard_transform = None\n")
+    site.run(
+        """
+        import importlib, sys
+        import consumer
+        try:
+            import fast_hadamard_transform
+        except ModuleNotFoundError:
+            pass
+        else:
+            raise AssertionError
+        import support
+        sys.path.append(str(support.STUB_TORCH))
+        importlib.invalidate_caches()
+        import fast_hadamard_transform
+        assert consumer.hadamard_transform is fast_hadamard_transform.hadamard_transform
+        """,
+        torch=None,
+    ).check()
+
+
+def test_torch_missing_and_a_finder_that_raises_once(site):
+    """As an editable install that tries to rebuild once in a process."""
+    site.run(
+        """
+        import sys
+        tries = []
+        class Rebuild:
+            def find_spec(self, name, path=None, target=None):
+                if name == probe.PACKAGE and not tries:
+                    tries.append(name)
+                    raise OSError("cmake failed")
+        sys.meta_path.insert(1, Rebuild())
+        try:
+            import fast_hadamard_transform
+        except OSError as error:
+            assert str(error) == "cmake failed"
+        else:
+            raise AssertionError
+        """,
+        torch=None,
+    ).check()

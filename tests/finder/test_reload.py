@@ -214,10 +214,13 @@ assert probe.check_whole() == "real"
     )
 
 
-def test_reloaded_under_off_without_a_real_one_it_is_not_mixed(site):
+@pytest.mark.parametrize("blocked", [True, False])
+def test_reloaded_under_off_without_a_real_one_it_is_not_mixed(site, blocked: bool):
     steps(
         site,
-        """
+        f"""
+if {blocked}:
+    sys.modules[probe.EXTENSION] = None
 lay("broken")
 import fast_hadamard_transform as package
 os.environ["HADAMARD_FINDER"] = "off"

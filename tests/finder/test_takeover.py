@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from faults import FAULTS, REAL_INIT, build_real
+from support import REPO, run_python
 
 
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit", "GeneratorExit"])
@@ -311,17 +312,17 @@ def test_a_failing_log_handler_takes_nothing_down(site, how: str):
     ).check()
 
 
-def test_odd_names_in_main_do_not_keep_us_from_starting(site):
-    site.run(
+def test_odd_names_in_main_do_not_keep_us_from_starting():
+    # No name here may be public: the first one ends the look at them.
+    run_python(
         """
         globals()[1] = 2
-        import hadamard_finder
-        hadamard_finder.start()
-        assert probe.finders() == 1
-        import fast_hadamard_transform
-        assert probe.check_whole() == "stand-in"
+        import hadamard_finder as _ours, sys as _sys
+        _ours.start()
+        assert _ours.finder.is_finder(_sys.meta_path[0])
         """,
-        start=False,
+        flags=("-S",),
+        path=[REPO],
     ).check()
 
 
@@ -473,4 +474,65 @@ def test_a_loader_that_names_itself_keeps_its_name(site):
         assert fast_hadamard_transform.__loader__ == "its own" and not log
         assert type(fast_hadamard_transform.__spec__.loader) is Own
         """
+    ).check()
+
+
+def test_between_the_failure_and_the_stand_ins_first_line(site):
+    """A thread that asks for the extension at that moment must not get a healthy, real one."""
+    build_real(site.folder, init="raise OSError('no')\n")
+    site.run(
+        """
+        import sys
+        from hadamard_finder import finder
+        from hadamard_finder.transform import surface
+        home = finder.STANDIN_DIR
+        once = []
+        def hook(event, arguments):
+            # The import system opens the stand-in's file just before it runs it.
+            if event == "open" and not once and str(arguments[0]).startswith(home):
+                once.append(arguments[0])
+                import fast_hadamard_transform_cuda
+                once.append(probe.kind(fast_hadamard_transform_cuda))
+        sys.addaudithook(hook)
+        import fast_hadamard_transform
+        assert "__init__" in once[0] and once[1] == "stand-in", once
+        assert probe.check_whole() == "stand-in"
+        """
+    ).check()
+
+
+def test_a_load_that_fails_in_every_way_leaves_the_spec_as_it_was(site):
+    """A finder that keeps its specs hands it out again, and by then the package is repaired."""
+    build_real(site.folder, init="raise OSError('the original')")
+    torch = site.write("torch/__init__.py", "raise OSError('libtorch.so')")
+    site.run(
+        f"""
+        import importlib, os, sys
+        from importlib.machinery import PathFinder
+        from pathlib import Path
+        import faults, support
+        kept = {{}}
+        class Keeping:
+            def find_spec(self, name, path=None, target=None):
+                if name == probe.PACKAGE:
+                    return kept.setdefault(name, PathFinder.find_spec(name))
+        sys.meta_path.insert(1, Keeping())
+        try:
+            import fast_hadamard_transform
+        except OSError as error:
+            assert str(error) == "the original"
+        else:
+            raise AssertionError
+        folder = Path({str(site.folder)!r})
+        assert kept[probe.PACKAGE].origin == str(folder / probe.PACKAGE / "__init__.py")
+        faults.build_real(folder)
+        os.remove({str(torch)!r})
+        os.rmdir({str(torch.parent)!r})
+        sys.path.append(str(support.STUB_TORCH))
+        importlib.invalidate_caches()
+        import fast_hadamard_transform
+        assert probe.check_whole() == "real" and not log
+        """,
+        torch=None,
+        env={"PYTHONDONTWRITEBYTECODE": "1"},
     ).check()

@@ -108,3 +108,22 @@ def test_a_mock_as_a_stub_is_left_alone(site):
         assert probe.kind(fast_hadamard_transform_cuda) == "stand-in"
         """
     ).check()
+
+
+def test_a_lazy_module_in_its_place_is_not_woken(site):
+    """Reading ``__dict__`` is enough to make transformers' and apipkg's modules load."""
+    site.run(
+        """
+        import sys, types
+        woken = []
+        class Lazy(types.ModuleType):
+            def __getattribute__(self, name):
+                woken.append(name)
+                return super().__getattribute__(name)
+        lazy = sys.modules[probe.PACKAGE] = Lazy(probe.PACKAGE)
+        woken.clear()
+        import fast_hadamard_transform_cuda
+        assert "__dict__" not in woken, woken
+        assert sys.modules[probe.PACKAGE] is lazy
+        """
+    ).check()
