@@ -23,7 +23,7 @@ def butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
         wide = wide.to(torch.float32)
     stride = 1
     while stride < wide.shape[-1]:
-        pairs = wide.reshape(wide.shape[0], order, -1, 2, stride)
+        pairs = wide.reshape(-1, order, wide.shape[-1] // (2 * stride), 2, stride)
         low, high = pairs[..., 0, :], pairs[..., 1, :]
         wide = torch.stack((low + high, low - high), -2).reshape(wide.shape)
         stride *= 2

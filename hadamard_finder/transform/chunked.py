@@ -83,7 +83,7 @@ def _few(x: Tensor, factor: Tensor) -> Tensor:
     """Constant geometry: every stage reads neighbours and writes halves, through the same views."""
     width = x.shape[-1]
     given = x.reshape(-1, width).to(factor.dtype)
-    spare = torch.empty_like(given), torch.empty_like(given)
+    spare = [torch.empty(given.shape, dtype=factor.dtype, device=x.device) for _ in range(2)]
     reads = [(t[:, 0::2], t[:, 1::2]) for t in spare]
     writes = [(t[:, : width // 2], t[:, width // 2 :]) for t in spare]
     low, high = given[:, 0::2], given[:, 1::2]
@@ -125,6 +125,7 @@ def _long_row(row: Tensor, out: Tensor, factor: Tensor, stages: _Stages, chunk: 
     )
     for given, sums in zip(row, waiting, strict=True):
         sums.copy_(piece(given))
+    del piece  # with its buffers
     pieces = row.shape[0]
     slab = 1 << max(size // pieces, 1).bit_length() - 1
     scratch = two_buffers(pieces * slab, stages.signs)

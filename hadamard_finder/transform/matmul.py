@@ -126,9 +126,11 @@ def _long_row(
         sums.copy_(_products(given, inside, buffers))
     across = _block(order, blocks // size, transposed, factor.dtype, row.device)
     slab = max(size // row.shape[0], 1)
+    sums = torch.empty((row.shape[0], slab), dtype=factor.dtype, device=row.device)
     for start in range(0, size, slab):
         part = slice(start, start + slab)
-        finish(across @ waiting[:, part], factor, out[:, part])
+        # Into a buffer, as everywhere here: autocast leaves such calls their dtype.
+        finish(torch.mm(across, waiting[:, part], out=sums), factor, out[:, part])
 
 
 def _block(

@@ -55,6 +55,8 @@ def _padded(
     if algorithm is None:
         algorithm = settings.algorithm()
     width = x.shape[-1]
+    if width == 0:
+        raise ValueError("the last dimension must be 1 wide or more, got 0")
     whole = padded_width(width, order)
     if whole == width:
         return transform(x, plain_scale(scale), order, transposed, algorithm)
