@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hadamard_finder.activation import activate, deactivate
     from hadamard_finder.finder import start
     from hadamard_finder.repair import sweep
-    from hadamard_finder.report import status
+    from hadamard_finder.report.assembly import status
     from hadamard_finder.transform import fwht
 
 __version__ = "0.1.0"
@@ -29,7 +29,7 @@ _HOMES = {
     "deactivate": "hadamard_finder.activation",
     "fwht": "hadamard_finder.transform",
     "start": "hadamard_finder.finder",
-    "status": "hadamard_finder.report",
+    "status": "hadamard_finder.report.assembly",
     "sweep": "hadamard_finder.repair",
 }
 

@@ -35,19 +35,19 @@ def main() -> int:
     bench = commands.add_parser("bench", help="how fast the transform is on this machine")
     # Only the command that runs is imported: bench loads torch, and status must not.
     if sys.argv[1:2] == ["bench"]:
-        from hadamard_finder import bench as bench_command
+        from hadamard_finder.bench import command
 
-        bench_command.add_arguments(bench)
-        return bench_command.main(parser.parse_args())
+        command.add_arguments(bench)
+        return command.main(parser.parse_args())
     return _status(parser.parse_args())
 
 
 def _status(options: argparse.Namespace) -> int:
-    from hadamard_finder import report, text
+    from hadamard_finder.report import assembly, text
 
-    found = report.fresh(check=options.check, timeout=options.timeout)
+    found = assembly.fresh(check=options.check, timeout=options.timeout)
     if options.consumers:
-        from hadamard_finder import survey
+        from hadamard_finder.report import survey
 
         found = replace(found, consumers=survey.survey(_progress))
     if options.json:

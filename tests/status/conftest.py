@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support import REPO, STUB_TORCH, run
 
-from hadamard_finder.facts import (
+from hadamard_finder.report.facts import (
     Distribution,
     FinderState,
     Finding,
@@ -23,7 +23,7 @@ from hadamard_finder.facts import (
     Torch,
 )
 
-SCHEMA = REPO / "hadamard_finder" / "status.schema.json"
+SCHEMA = REPO / "hadamard_finder" / "report" / "status.schema.json"
 
 
 @dataclass(frozen=True)

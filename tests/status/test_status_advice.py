@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hadamard_finder import advice
-from hadamard_finder.facts import Check, Finding, Status
-from hadamard_finder.records import Leftover
+from hadamard_finder.repair.record import Leftover
+from hadamard_finder.report import advice
+from hadamard_finder.report.facts import Check, Finding, Status
 
 
 def codes(status: Status) -> list[str]:

@@ -17,7 +17,7 @@ from scipy.linalg import hadamard  # noqa: E402
 from support import run_python  # noqa: E402
 
 import hadamard_finder  # noqa: E402
-from hadamard_finder import check  # noqa: E402
+from hadamard_finder.report import check  # noqa: E402
 
 IDENTITY = "def hadamard_transform(x, scale=1.0):\n    return x\n"
 

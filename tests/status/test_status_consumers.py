@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support import STUB_TORCH, run
 
-from hadamard_finder import survey
+from hadamard_finder.report import survey
 
 FORMS = {
     "plain.py": "from fast_hadamard_transform import hadamard_transform\n",

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from support import REPO
 
-from hadamard_finder import facts, records
+from hadamard_finder.repair import record
+from hadamard_finder.report import facts
 
-SCHEMA = json.loads((REPO / "hadamard_finder" / "status.schema.json").read_text())
+SCHEMA = json.loads((REPO / "hadamard_finder" / "report" / "status.schema.json").read_text())
 RECORDS = [
     item
-    for module in (facts, records)
+    for module in (facts, record)
     for item in vars(module).values()
-    if dataclasses.is_dataclass(item) and item not in (facts.Status, records.Sweep)
+    if dataclasses.is_dataclass(item) and item not in (facts.Status, record.Sweep)
 ]
 
 

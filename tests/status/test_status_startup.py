@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support import REPO
 
-from hadamard_finder import startup_files
+from hadamard_finder.report import startup_files
 
 PTH = startup_files.SHIPPED["hadamard_finder.pth"]
 

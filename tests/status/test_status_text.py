@@ -11,9 +11,9 @@ import pytest
 from faults import FAULTS
 from support import STUB_TORCH, run
 
-from hadamard_finder import text
-from hadamard_finder.facts import Check, Consumer, FinderState, Finding, Status
-from hadamard_finder.records import Leftover, Repair
+from hadamard_finder.repair.record import Leftover, Repair
+from hadamard_finder.report import text
+from hadamard_finder.report.facts import Check, Consumer, FinderState, Finding, Status
 
 COMMAND = [sys.executable, "-m", "hadamard_finder", "status"]
 

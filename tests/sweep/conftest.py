@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from hadamard_finder import finder, repair
+from hadamard_finder import finder
+from hadamard_finder.repair import rules
 
 PACKAGE = "fast_hadamard_transform"
 INTERFACE = f"{PACKAGE}.{PACKAGE}_interface"
@@ -82,16 +83,16 @@ class Late:
     def arrive(self) -> None:
         sys.modules.update(self.there)
 
-    def sweep(self, everything: bool = False) -> repair.Sweep:
+    def sweep(self, everything: bool = False) -> rules.Sweep:
         self.arrive()
-        return repair.sweep(everything=everything)
+        return rules.sweep(everything=everything)
 
 
 @pytest.fixture
 def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Late]:
     before = sys.modules.copy()
     monkeypatch.setattr(finder.STATE, "missed", {})
-    monkeypatch.setattr(repair, "_BOOK", repair._Book())
+    monkeypatch.setattr(rules, "_BOOK", rules._Book())
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv("HADAMARD_FINDER", raising=False)
     yield Late(tmp_path)
@@ -102,10 +103,10 @@ def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Late]:
 
 
 @pytest.fixture
-def short() -> Callable[[repair.Sweep], tuple[list[str], list[str]]]:
+def short() -> Callable[[rules.Sweep], tuple[list[str], list[str]]]:
     """Records in short: what was filled with what, what was left and on which line."""
 
-    def shorten(sweep: repair.Sweep) -> tuple[list[str], list[str]]:
+    def shorten(sweep: rules.Sweep) -> tuple[list[str], list[str]]:
         dataclasses.asdict(sweep)
         filled = [f"{r.module}.{r.name}: {r.before} -> {r.after} @{r.line}" for r in sweep.repairs]
         left = [f"{r.module}.{r.name} @{r.line}" for r in sweep.leftovers]

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from hadamard_finder.consumers import Flag, Form, Reading, read
+from hadamard_finder.repair.forms import Flag, Form, Reading, read
 
 
 def reading(source: str) -> Reading:

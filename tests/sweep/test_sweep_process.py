@@ -285,7 +285,7 @@ def test_started_early_a_sweep_finds_and_reads_nothing(child: Child) -> None:
         load(*{list(CONSUMERS)!r})
         import hadamard_finder
         sweep = hadamard_finder.sweep(everything=True)
-        tell(sweep=sweep, read="hadamard_finder.consumers" in sys.modules)
+        tell(sweep=sweep, read="hadamard_finder.repair.forms" in sys.modules)
         """
     )
     assert facts == {"sweep": {"repairs": [], "leftovers": []}, "read": False}

@@ -16,8 +16,9 @@ from unittest import mock
 
 import pytest
 
-from hadamard_finder import finder, repair, sources
-from hadamard_finder.records import Repair, Sweep
+from hadamard_finder import finder
+from hadamard_finder.repair import rules, sources
+from hadamard_finder.repair.record import Repair, Sweep
 
 INTERFACE = "fast_hadamard_transform.fast_hadamard_transform_interface"
 FUNCTION = "fast_hadamard_transform.hadamard_transform"
@@ -327,7 +328,7 @@ def test_what_is_listed_only(late, source: str, name: str, reason: str, everythi
     (left,) = sweep.leftovers
     assert left.name == name
     assert reason in left.reason
-    assert left.advice == repair._START
+    assert left.advice == rules._START
     assert vars(module) == before
 
 
@@ -382,7 +383,7 @@ def test_modules_and_false_wait_for_a_request(late, short, source: str, record: 
     name = record.partition(":")[0].rpartition(".")[2]
     before = dict(vars(module))
     sweep = late.sweep()
-    assert [(item.name, item.advice) for item in sweep.leftovers] == [(name, repair._ON_REQUEST)]
+    assert [(item.name, item.advice) for item in sweep.leftovers] == [(name, rules._ON_REQUEST)]
     assert vars(module) == before
     assert short(late.sweep(everything=True)) == ([record], [])
     assert callable(getattr(module, name)) or module.__dict__[name] in late.there.values()
@@ -427,7 +428,7 @@ def test_a_flag_is_set_on_request_with_its_copies(late, short) -> None:
     assert left == []
     assert flag.HAS_FAST_HADAMARD is star.HAS_FAST_HADAMARD is chain.ready is end.ready is True
     assert short(late.sweep()) == (filled, left)
-    repair.undo()
+    rules.undo()
     assert flag.HAS_FAST_HADAMARD is star.HAS_FAST_HADAMARD is chain.ready is end.ready is False
 
 
@@ -468,7 +469,7 @@ def test_a_flag_stays_where_a_copy_would(late, name: str, source: str, reason: s
     sweep = late.sweep(everything=True)
     left = {item.name: item for item in sweep.leftovers if item.module == "lib.flag"}
     assert left["HAS_FAST_HADAMARD"].reason == reason
-    assert left["HAS_FAST_HADAMARD"].advice == repair._START
+    assert left["HAS_FAST_HADAMARD"].advice == rules._START
     assert flag.HAS_FAST_HADAMARD is False
 
 
@@ -536,7 +537,7 @@ def test_flags_whose_module_is_yet_to_come_are_offered_with_it(late) -> None:
         """,
     )
     advice = {item.name: item.advice for item in late.sweep().leftovers}
-    assert advice == dict.fromkeys(("fht", "A", "B"), repair._ON_REQUEST)
+    assert advice == dict.fromkeys(("fht", "A", "B"), rules._ON_REQUEST)
     assert late.sweep(everything=True).leftovers == ()
     assert (module.A, module.B, module.fht) == (True, True, late.package)
 
@@ -652,11 +653,11 @@ def test_other_caches_and_odd_decorators(late) -> None:
 def test_nothing_happens_without_the_package(late) -> None:
     module = late.consumer("dsa", BY_NAME)
     late.block()
-    assert repair.sweep() == Sweep()
+    assert rules.sweep() == Sweep()
     del sys.modules["fast_hadamard_transform"]
-    assert repair.sweep() == Sweep()
+    assert rules.sweep() == Sweep()
     sys.modules["fast_hadamard_transform"] = types.ModuleType("fast_hadamard_transform")
-    assert repair.sweep() == Sweep()
+    assert rules.sweep() == Sweep()
     assert module.hadamard_transform is None
 
 
@@ -707,7 +708,7 @@ def test_a_second_sweep_changes_nothing(late) -> None:
     late.consumer("quant", WHOLE)
     first = late.sweep()
     assert (len(first.repairs), len(first.leftovers)) == (2, 1)
-    assert late.sweep() == first == repair.records()
+    assert late.sweep() == first == rules.records()
 
 
 def test_undo_restores_what_is_still_ours(late) -> None:
@@ -721,13 +722,13 @@ def test_undo_restores_what_is_still_ours(late) -> None:
     changed.hadamard_transform = 7
     importlib.reload(reloaded)
     del sys.modules["gone"], gone
-    repair.undo()
+    rules.undo()
     assert named.hadamard_transform is whole.fast_hadamard_transform is None
     assert not hasattr(unbound, "_fht")
     assert changed.hadamard_transform == 7
     assert reloaded.hadamard_transform is late.function  # its own import, this time
-    assert repair.records() == Sweep()
-    repair.undo()
+    assert rules.records() == Sweep()
+    rules.undo()
     assert len(late.sweep().repairs) == 2
 
 
@@ -763,13 +764,13 @@ def test_a_script_is_repaired_up_to_the_line_it_has_come_to(late, short) -> None
     path = late.write(
         "script",
         """
-        from hadamard_finder import repair
+        from hadamard_finder.repair import rules
         try:
             from fast_hadamard_transform import hadamard_transform as before
         except ImportError:
             pass
         arrive()
-        sweep = repair.sweep()
+        sweep = rules.sweep()
         block()
         try:
             from fast_hadamard_transform import hadamard_transform as after
@@ -927,7 +928,7 @@ def test_a_script_of_any_suffix_is_read_but_no_pipe(late, tmp_path: Path) -> Non
     late.miss("__main__")
     assert len(late.sweep().repairs) == 1
     main.__file__, main._fht = str(tmp_path), None  # type: ignore[attr-defined]
-    repair._BOOK = repair._Book()
+    rules._BOOK = rules._Book()
     assert late.sweep() == Sweep()
 
 
@@ -990,7 +991,7 @@ def test_two_sweeps_at_once_and_imports_meanwhile(late) -> None:
         finder.STATE.missed[name] = id(sys.modules[name])
         del sys.modules[name]
 
-    steps = [lambda _: repair.sweep(), lambda _: repair.sweep(everything=True), churn]
+    steps = [lambda _: rules.sweep(), lambda _: rules.sweep(everything=True), churn]
     threads = [threading.Thread(target=run, args=(step,)) for step in steps]
     for thread in threads:
         thread.start()
@@ -998,14 +999,14 @@ def test_two_sweeps_at_once_and_imports_meanwhile(late) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-    assert len(repair.records().repairs) == 40
+    assert len(rules.records().repairs) == 40
     assert all(m.hadamard_transform is m._fht is late.function for m in modules)
 
 
 def test_a_reload_of_the_sweep_keeps_its_records(late) -> None:
-    book = repair._BOOK
+    book = rules._BOOK
     late.consumer("dsa", BY_NAME)
     late.sweep()
-    importlib.reload(repair)
-    assert repair._BOOK is book
-    assert len(repair.records().repairs) == 1
+    importlib.reload(rules)
+    assert rules._BOOK is book
+    assert len(rules.records().repairs) == 1

@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from hadamard_finder import consumers, metadata
-from hadamard_finder.facts import Consumer
 from hadamard_finder.finder import EXTENSION, PACKAGE
+from hadamard_finder.repair.forms import MENTION, Form, read
+from hadamard_finder.report import metadata
+from hadamard_finder.report.facts import Consumer
 
 _MISSING = {
     "None": "{bound} is None",
@@ -79,9 +80,9 @@ def _consumers(dist: Any, file: str) -> Iterator[Consumer]:
     try:
         with open(file, "rb") as stream:
             source = stream.read()
-        if consumers.MENTION not in source:
+        if MENTION not in source:
             return
-        forms = consumers.read(source).forms
+        forms = read(source).forms
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return  # not there any more, or no Python: templates bear the suffix, too
     for form in forms:
@@ -95,7 +96,7 @@ def _consumers(dist: Any, file: str) -> Iterator[Consumer]:
         )
 
 
-def _when_missing(form: consumers.Form) -> str:
+def _when_missing(form: Form) -> str:
     flags = ", ".join(flag.name for flag in form.flags)
     if form.kind == "probe":
         words = "asks whether it is there"

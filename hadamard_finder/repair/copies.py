@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from hadamard_finder.consumers import Reading
-    from hadamard_finder.ledger import Ledger
-    from hadamard_finder.loaded import Loaded
-    from hadamard_finder.sources import Library
+    from hadamard_finder.repair.forms import Reading
+    from hadamard_finder.repair.ledger import Ledger
+    from hadamard_finder.repair.loaded import Loaded
+    from hadamard_finder.repair.sources import Library
 
 Key = tuple[str, str]  # module and name
 

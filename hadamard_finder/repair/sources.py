@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from hadamard_finder.finder import EXTENSION, PACKAGE
 
 if TYPE_CHECKING:
-    from hadamard_finder.consumers import Reading
-    from hadamard_finder.loaded import Loaded
+    from hadamard_finder.repair.forms import Reading
+    from hadamard_finder.repair.loaded import Loaded
 
 # Top-level names. None of them imports the package, and together they are most of a process: the
 # standard library, torch with what it requires, NumPy and SciPy.
@@ -108,9 +108,9 @@ def _source(seen: Loaded) -> bytes | None:
 
 def _parsed(source: bytes) -> Reading | Literal["unreadable"]:
     # Not at the top: a process whose finder started with it never comes here.
-    from hadamard_finder import consumers
+    from hadamard_finder.repair import forms
 
     try:
-        return consumers.read(source)
+        return forms.read(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "unreadable"

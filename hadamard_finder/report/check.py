@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from hadamard_finder.facts import Check
+from hadamard_finder.report.facts import Check
 
 WIDTHS = (2, 128, 4096)
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)

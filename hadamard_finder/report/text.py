@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from hadamard_finder.facts import Status
 from hadamard_finder.finder import PACKAGE
+from hadamard_finder.report.facts import Status
 
 _INDENT = 14
 _WIDTH = 100 - _INDENT

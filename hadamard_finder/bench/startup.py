@@ -98,7 +98,7 @@ def _make_sites(folder: Path) -> dict[str, Path]:
     (sites["floor"] / "floor.pth").write_text(
         "import floor_package.module; floor_package.module.start()\n"
     )
-    here = Path(__file__).parent
+    here = Path(__file__).parent.parent
     shutil.copytree(here, sites["ours"] / here.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(here / "startup" / "hadamard_finder.pth", sites["ours"])
     return sites

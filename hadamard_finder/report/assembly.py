@@ -8,16 +8,7 @@ import sys
 from dataclasses import replace
 from typing import Any, Literal
 
-from hadamard_finder import __version__, advice, child, installed, repair, startup_files
-from hadamard_finder.facts import (
-    SCHEMA,
-    Check,
-    FinderState,
-    Real,
-    Setting,
-    Source,
-    Status,
-)
+from hadamard_finder import __version__, repair
 from hadamard_finder.finder import (
     PACKAGE,
     STATE,
@@ -26,7 +17,17 @@ from hadamard_finder.finder import (
     switch,
     unknown_switch,
 )
-from hadamard_finder.probe import Probe
+from hadamard_finder.report import advice, child, installed, startup_files
+from hadamard_finder.report.facts import (
+    SCHEMA,
+    Check,
+    FinderState,
+    Real,
+    Setting,
+    Source,
+    Status,
+)
+from hadamard_finder.report.probe import Probe
 from hadamard_finder.transform import settings as algorithms
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hadamard_finder import installed
-from hadamard_finder.facts import Finding, Status
 from hadamard_finder.finder import EXTENSION, PACKAGE, SWITCH
+from hadamard_finder.report import installed
+from hadamard_finder.report.facts import Finding, Status
 
 # The source archive on PyPI lacks the CUDA sources: only the repository can be built from.
 REBUILD = (

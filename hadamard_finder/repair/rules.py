@@ -1,4 +1,4 @@
-"""The sweep: repairs modules that missed the package, and lists what it must not touch.
+"""The rules of the sweep: what it repairs in modules that missed the package, and what it lists.
 
 No lock is held, because a sweep runs inside imports; all it does can be done twice.
 """
@@ -12,19 +12,17 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hadamard_finder.copies import Copy, Key, trace
 from hadamard_finder.finder import PACKAGE, STATE, is_standin, namespace, switch
-from hadamard_finder.ledger import Ledger
-from hadamard_finder.loaded import Loaded, each
-from hadamard_finder.records import Leftover, Repair, Sweep
-from hadamard_finder.sources import NEVER_READ, Library, is_readable
+from hadamard_finder.repair.copies import Copy, Key, trace
+from hadamard_finder.repair.ledger import Ledger
+from hadamard_finder.repair.loaded import Loaded, each
+from hadamard_finder.repair.record import Leftover, Sweep
+from hadamard_finder.repair.sources import NEVER_READ, Library, is_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hadamard_finder.consumers import Flag, Form, Probe, Reading
-
-__all__ = ["Leftover", "Repair", "Sweep", "records", "sweep", "undo"]
+    from hadamard_finder.repair.forms import Flag, Form, Probe, Reading
 
 _FUNCTION = "hadamard_transform"
 _EARLIER = "Start hadamard_finder before this module is imported, as its start-up file does"

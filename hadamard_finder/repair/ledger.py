@@ -6,8 +6,8 @@ import weakref
 from typing import Any, NamedTuple
 
 from hadamard_finder.finder import namespace
-from hadamard_finder.loaded import ABSENT, Loaded
-from hadamard_finder.records import Repair
+from hadamard_finder.repair.loaded import ABSENT, Loaded
+from hadamard_finder.repair.record import Repair
 
 _BEFORE = {"None": None, "False": False}
 

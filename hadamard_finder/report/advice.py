@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import Literal
 
-from hadamard_finder import causes
-from hadamard_finder.facts import Finding, Status
 from hadamard_finder.finder import PACKAGE, SWITCH, SWITCH_VALUES
+from hadamard_finder.report import causes
+from hadamard_finder.report.facts import Finding, Status
 from hadamard_finder.transform.settings import ALGORITHMS
 
 SLOW = 10.0  # seconds; the package itself loads in well under one

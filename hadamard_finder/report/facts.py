@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from hadamard_finder.records import Leftover, Repair
+from hadamard_finder.repair.record import Leftover, Repair
 
 SCHEMA = 1
 
@@ -136,6 +136,6 @@ class Status:
         return asdict(self)
 
     def __str__(self) -> str:
-        from hadamard_finder import text  # for people only; programs read the fields
+        from hadamard_finder.report import text  # for people only; programs read the fields
 
         return text.render(self, colour=False)

@@ -169,7 +169,7 @@ def run_checks(tell: Tell) -> None:
     function = namespace(module).get("hadamard_transform")
     if not callable(function) or "torch" not in sys.modules:
         return
-    from hadamard_finder import check
+    from hadamard_finder.report import check
 
     for item in check.run(function, kind_of(module), devices() or ()):
         done.append(asdict(item))

@@ -8,7 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
-from hadamard_finder.facts import StartupFile
+from hadamard_finder.report.facts import StartupFile
 
 # What the wheel brings. It does not bring these files twice, so there is nothing to compare with.
 SHIPPED = {

@@ -38,7 +38,7 @@ class Probe:
     ) -> None:
         """Start the child: ``switch`` is its HADAMARD_FINDER, ``path`` its sys.path; None: ours."""
         call = f"child.main(check={check}, only_if_found={only_if_found})"
-        code = f"from hadamard_finder import child; {call}"
+        code = f"from hadamard_finder.report import child; {call}"
         if path is not None:
             code = f"import sys; sys.path[:] = {list(path)!r}; {code}"
         environment = dict(os.environ)

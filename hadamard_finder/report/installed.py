@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from pathlib import Path
 
-from hadamard_finder import metadata
-from hadamard_finder.facts import Distribution, Torch
 from hadamard_finder.finder import EXTENSION, PACKAGE
+from hadamard_finder.report import metadata
+from hadamard_finder.report.facts import Distribution, Torch
 
 
 def copies() -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""``python -m hadamard_finder bench``: the transform and a start of Python, measured here."""
