@@ -4,7 +4,7 @@ Needs torch, hadamard_finder and a C++ compiler (inductor's on a CPU; without on
 captured and run as it is, by the backend "aot_eager").
 
 What to expect: one graph for all batch sizes, no graph break, and results and gradients that equal
-the eager ones bit for bit. The first call takes some seconds.
+the eager ones bit for bit. The first run takes half a minute or more, most of it inductor's own.
 """
 
 import shutil

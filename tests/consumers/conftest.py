@@ -15,6 +15,8 @@ HERE = Path(__file__).resolve().parent
 CHILD = HERE / "child"
 # One thread, because the tensors are small; no look at a hub, because nothing is fetched from one.
 QUIET = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
+# Some import for ten seconds, and longer where the cores are busy.
+TIMEOUT = 300
 
 Child = Callable[..., Any]
 
@@ -45,8 +47,8 @@ def started(tmp_path: Path) -> Child:
     """Runs code in a child whose start-up file put the finder in place; returns what it tells."""
 
     def child(code: str, **env: str) -> Any:
-        result = run_python(code, path=[CHILD], env={**QUIET, **env}, cwd=tmp_path)
-        return read(result)
+        options = {"env": {**QUIET, **env}, "cwd": tmp_path, "timeout": TIMEOUT}
+        return read(run_python(code, path=[CHILD], **options))
 
     return child
 
@@ -61,8 +63,8 @@ def unstarted(tmp_path: Path) -> Child:
     def child(code: str, **env: str) -> Any:
         folders = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
         path = [CHILD, *folders, REPO]
-        result = run_python(code, flags=["-S"], path=path, env={**QUIET, **env}, cwd=tmp_path)
-        return read(result)
+        options = {"env": {**QUIET, **env}, "cwd": tmp_path, "timeout": TIMEOUT}
+        return read(run_python(code, flags=["-S"], path=path, **options))
 
     return child
 

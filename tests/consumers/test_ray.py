@@ -20,7 +20,8 @@ def ray(need: Callable[..., None]) -> None:
 
 
 def test_task_and_actors_have_the_start_up_file_and_the_drivers_bits(tmp_path: Path) -> None:
-    result = run([sys.executable, REPO / "examples" / "ray_workers.py"], env=QUIET, cwd=tmp_path)
+    command = [sys.executable, REPO / "examples" / "ray_workers.py"]
+    result = run(command, env=QUIET, cwd=tmp_path, timeout=300)
 
     assert result.check().out.splitlines() == [
         f"driver:  {SAID} 1",

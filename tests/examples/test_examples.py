@@ -18,9 +18,10 @@ EXAMPLES = sorted((REPO / "examples").glob("*.py"))
 BY_NAME = [pytest.param(path, id=path.name) for path in EXAMPLES]
 
 
-def example(name: str, cwd: Path, **env: str) -> Result:
+def example(name: str, cwd: Path) -> Result:
     pytest.importorskip("torch")
-    return run([sys.executable, REPO / "examples" / name], env=env, cwd=cwd)
+    # Inductor's first compilation takes half a minute of two idle cores, and these may be busy.
+    return run([sys.executable, REPO / "examples" / name], cwd=cwd, timeout=400)
 
 
 @pytest.mark.parametrize("path", BY_NAME)
@@ -60,9 +61,7 @@ def test_quarot_linear(tmp_path: Path) -> None:
 
 
 def test_compile_fullgraph(tmp_path: Path) -> None:
-    # Inductor keeps what it compiles: a folder of its own makes the run the first one.
-    cache = str(tmp_path / "inductor")
-    result = example("compile_fullgraph.py", tmp_path, TORCHINDUCTOR_CACHE_DIR=cache).check()
+    result = example("compile_fullgraph.py", tmp_path).check()
 
     assert result.out.count("forward and backward equal eager bit for bit") == 3
     assert "compiled as one graph" in result.out

@@ -13,6 +13,8 @@ from support import REPO, Result, run
 JOBS = Path(__file__).resolve().parent / "jobs"
 # One thread each: two ranks of a small job gain nothing from more, and two cores lose by them.
 QUIET = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+# Each process imports torch, which takes long where the cores are busy; a hang is what this ends.
+TIMEOUT = 300
 
 Job = Callable[..., Result]
 
@@ -26,7 +28,7 @@ def job(tmp_path: Path) -> Job:
         folders = dict.fromkeys(sysconfig.get_path(key) for key in ("purelib", "platlib"))
         path = [] if started else [*folders, REPO]
         command = [sys.executable, *flags, JOBS / name, *arguments]
-        return run(command, env={**QUIET, **env}, path=path, cwd=tmp_path)
+        return run(command, env={**QUIET, **env}, path=path, cwd=tmp_path, timeout=TIMEOUT)
 
     return start
 
@@ -38,6 +40,6 @@ def torchrun(tmp_path: Path) -> Callable[[Path], Result]:
     def start(script: Path) -> Result:
         flags = ["--standalone", "--nproc-per-node", "2", "--tee", "3", "--log-dir", tmp_path]
         command = [sys.executable, "-m", "torch.distributed.run", *flags, script]
-        return run(command, env=QUIET, cwd=tmp_path)
+        return run(command, env=QUIET, cwd=tmp_path, timeout=TIMEOUT)
 
     return start
