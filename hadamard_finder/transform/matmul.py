@@ -125,7 +125,7 @@ def _long_row(
     for given, sums in zip(row, waiting, strict=True):
         sums.copy_(_products(given, inside, buffers))
     across = _block(order, blocks // size, transposed, factor.dtype, row.device)
-    slab = max(size // row.shape[0], 1)
+    slab = 1 << max(size // row.shape[0], 1).bit_length() - 1
     sums = torch.empty((row.shape[0], slab), dtype=factor.dtype, device=row.device)
     for start in range(0, size, slab):
         part = slice(start, start + slab)

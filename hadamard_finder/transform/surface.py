@@ -31,9 +31,7 @@ def fwht(x: Tensor, scale: Any = 1.0, *, algorithm: Algorithm | None = None) -> 
 
     Raises TypeError for other inputs, ValueError for another width or an unknown algorithm.
     """
-    if algorithm is None:
-        algorithm = settings.algorithm()
-    elif not is_algorithm(algorithm):
+    if algorithm is not None and not is_algorithm(algorithm):
         raise ValueError(f"unknown algorithm {algorithm!r}; allowed: {', '.join(ALGORITHMS)}")
     check_input(x)
     width = x.shape[-1]
@@ -42,7 +40,7 @@ def fwht(x: Tensor, scale: Any = 1.0, *, algorithm: Algorithm | None = None) -> 
             f"the last dimension must be a power of two, got {width}; "
             "fast_hadamard_transform.hadamard_transform pads with zeros"
         )
-    return _padded(x, scale, 1, False, algorithm)
+    return _padded(x, scale, 1, algorithm=algorithm)
 
 
 def _padded(
@@ -53,7 +51,9 @@ def _padded(
     if is_dtensor(x):
         return on_shards(x, lambda shard: _padded(shard, scale, order, transposed, algorithm))
     if algorithm is None:
-        algorithm = settings.algorithm()
+        # A trace has one form for all algorithms, and should not guard on the environment.
+        compiling = torch.compiler.is_compiling()
+        algorithm = settings.DEFAULT if compiling else settings.algorithm()
     width = x.shape[-1]
     if width == 0:
         raise ValueError("the last dimension must be 1 wide or more, got 0")

@@ -6,6 +6,7 @@ from torch.profiler import ProfilerActivity, profile
 from transform.golden_cases import differing, reference
 
 from hadamard_finder.transform import fwht, surface
+from hadamard_finder.transform.compiled import fused
 
 MIB = 1 << 20
 
@@ -67,6 +68,7 @@ def test_long_rows(width, dtype):
     x = torch.randn(1, width, generator=torch.Generator().manual_seed(0)).to(dtype)
     scale = width**-0.5
     assert differing(fwht(x, scale), reference(x, scale, 1, False)) == 0
+    assert differing(fused(x, scale, 1, False), reference(x, scale, 1, False)) == 0
     product = fwht(x, scale, algorithm="matmul").float()
     assert (product - fwht(x.float(), scale)).norm() < 4e-3 * product.norm()
 
