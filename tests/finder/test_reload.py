@@ -316,3 +316,36 @@ assert probe.kind(extension) == "stand-in"
 probe.check_whole()
 """,
     )
+
+
+def test_a_part_of_ours_that_outlived_the_package_keeps_the_extension_ours(site):
+    """Else the interface, which comes back with the package, would hold a real extension."""
+    steps(
+        site,
+        """
+lay("absent")
+import fast_hadamard_transform
+del sys.modules[probe.PACKAGE]
+lay("real")
+importlib.reload(sys.modules[probe.EXTENSION])
+lay("absent")
+import fast_hadamard_transform
+assert probe.check_whole() == "stand-in"
+""",
+    )
+
+
+def test_off_does_not_put_our_interface_under_the_real_package(site):
+    steps(
+        site,
+        """
+sys.modules[probe.EXTENSION] = None
+import fast_hadamard_transform
+del sys.modules[probe.PACKAGE], sys.modules[probe.EXTENSION]
+lay("real")
+os.environ["HADAMARD_FINDER"] = "off"
+import fast_hadamard_transform
+assert probe.check_whole() == "real"
+assert fast_hadamard_transform.hadamard_transform(1, 2) == ("real", 1, 2)
+""",
+    )
