@@ -111,15 +111,14 @@ class Finder:
         if name not in _NAMES:
             return None
         # No import in here: finders run under the global import lock, where one can deadlock.
-        ours = is_standin(sys.modules.get(PACKAGE))
+        ours = {key for key in _NAMES if is_standin(sys.modules.get(key))}
         if name == INTERFACE:
             # The finder of an editable install goes by full names and would serve the real file.
-            return PathFinder.find_spec(name, path) if ours else None
-        if name == EXTENSION and ours:
+            return PathFinder.find_spec(name, path) if PACKAGE in ours else None
+        if name == EXTENSION and ours & {PACKAGE, INTERFACE}:
             return _standin(name, f"{PACKAGE} is the stand-in")
-        # No `off` where plain Python would mix: a reload of ours, or our extension already there.
-        mixed = is_standin(target) or is_standin(sys.modules.get(EXTENSION))
-        if switch() == "off" and not mixed:
+        # No `off` where plain Python would mix: a reload of ours, or a part of ours still there.
+        if switch() == "off" and not ours:
             STATE.note_missed()
             return None
         # Some finders ask all of sys.meta_path in turn, us included.
