@@ -1,6 +1,9 @@
 """A consumer bound None before hadamard_finder was active; activate() repairs it.
 
 Needs torch and hadamard_finder, nothing else: python examples/late_activation.py
+
+What to expect: the name that was None is repaired by activate(); the name for the module and the
+flag are listed as left, and sweep(everything=True) repairs them too.
 """
 
 import os
