@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from hadamard_finder.report.startup_files import SHIPPED
+
 ROUNDS = 60
 FEW_ROUNDS = 5
 
@@ -100,7 +102,8 @@ def _make_sites(folder: Path) -> dict[str, Path]:
     )
     here = Path(__file__).parent.parent
     shutil.copytree(here, sites["ours"] / here.name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(here / "startup" / "hadamard_finder.pth", sites["ours"])
+    # Not a copy of the file: a wheel has it at the root of site-packages only.
+    (sites["ours"] / "hadamard_finder.pth").write_text(SHIPPED["hadamard_finder.pth"])
     return sites
 
 
