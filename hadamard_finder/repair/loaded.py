@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hadamard_finder.finder import namespace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ABSENT = object()
 # namespace() for the common case, at a third of its price: a sweep passes thousands of modules.
