@@ -1,4 +1,4 @@
-"""What loads together with the stand-in can be read by tools that resolve annotations (beartype)."""
+"""What loads with the stand-in can be read by tools that resolve annotations, such as beartype."""
 
 from __future__ import annotations
 
