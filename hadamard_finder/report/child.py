@@ -17,6 +17,7 @@ from typing import Any
 
 from hadamard_finder.finder import (
     EXTENSION,
+    INTERFACE,
     PACKAGE,
     STATE,
     is_empty,
@@ -86,9 +87,10 @@ def kind_of(module: object) -> str:
         return "blocked"
     if is_standin(module):
         return "stand-in"
-    # The real package cannot load without its extension; no stub that was met has one.
-    extension = sys.modules.get(EXTENSION)
-    if namespace(module).get("__spec__") is None or extension is None or is_standin(extension):
+    # The real package comes with its extension, a port of it at least with the interface; no stub
+    # that was met has either.
+    parts = [part for part in map(sys.modules.get, (EXTENSION, INTERFACE)) if part is not None]
+    if namespace(module).get("__spec__") is None or not parts or any(map(is_standin, parts)):
         return "foreign"
     return "real"
 

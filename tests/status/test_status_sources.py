@@ -93,6 +93,18 @@ def test_another_projects_module(ask: Callable[..., Any], tmp_path: Path) -> Non
     assert found["command"] == "python -m hadamard_finder status --check"
 
 
+def test_a_port_without_an_extension_is_real(ask: Callable[..., Any], tmp_path: Path) -> None:
+    package = tmp_path / "fast_hadamard_transform"
+    package.mkdir()
+    (package / "fast_hadamard_transform_interface.py").write_text(IDENTITY)
+    (package / "__init__.py").write_text(
+        "from fast_hadamard_transform.fast_hadamard_transform_interface import hadamard_transform\n"
+    )
+    answer = ask(path=[tmp_path])
+    assert (answer.code, answer.status["source"]) == (0, "real")
+    assert answer.status["real"]["installed"] is True
+
+
 def test_another_projects_module_without_the_function(
     ask: Callable[..., Any], tmp_path: Path
 ) -> None:
