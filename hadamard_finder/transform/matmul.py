@@ -14,7 +14,7 @@ from hadamard_finder.transform.butterfly import signs_of
 from hadamard_finder.transform.chunked import as_factor, chunk_size, finish, two_buffers
 
 # The widest row for which one product beats two, by dtype.
-_ONE_PRODUCT = {"torch.bfloat16": 1024, "torch.float16": 128, "torch.float32": 64}
+_ONE_PRODUCT = {"torch.bfloat16": 512, "torch.float16": 64, "torch.float32": 64}
 
 _blocks: dict[tuple[int, int, torch.dtype, torch.device], Tensor] = {}
 
@@ -59,9 +59,17 @@ def matmul(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
     blocks = _factors(order, width // order, transposed, factor)
     buffers = two_buffers(min(chunk, x.numel()), factor)
     results = out.view(-1, width)
+    # The last of several products can scale, and write the result if that needs no rounding; not
+    # where the scale may not be read. An only product might read what it writes.
+    alpha = None if isinstance(scale, torch.Tensor) or len(blocks) < 2 else float(scale)
     for start in range(0, source.shape[0], at_once):
         given, result = source[start : start + at_once], results[start : start + at_once]
-        finish(_products(given, blocks, buffers).view(given.shape), factor, result)
+        if alpha is not None and x.dtype == dtype:
+            _products(given, blocks, buffers, alpha, result)
+        elif alpha is not None:
+            result.copy_(_products(given, blocks, buffers, alpha).view(given.shape))
+        else:
+            finish(_products(given, blocks, buffers).view(given.shape), factor, result)
     return out
 
 
@@ -84,29 +92,43 @@ def _in_one_product(x: Tensor, scale: Scale, order: int) -> bool:
 def _factors(order: int, width: int, transposed: bool, like: Tensor) -> list[Tensor]:
     """The blocks to multiply by, innermost first, whose Kronecker product is the whole matrix."""
     stages = width.bit_length() - 1
-    count = 1 if stages <= 6 else 2 if stages <= 10 else 3
-    sizes = [1 << stages // count + (index < stages % count) for index in range(count)]
+    # Measured: one product to width 64, two near-equal ones to 1024; above, 32 comes first.
+    first = [] if stages <= 10 else [32]
+    rest = stages - 5 * len(first)
+    count = 1 if stages <= 6 else -(-rest // 5)
+    sizes = first + [1 << rest // count + (index < rest % count) for index in range(count)]
     blocks = [_block(1, size, False, like.dtype, like.device) for size in sizes if size > 1]
     if order > 1:
         blocks.append(_block(order, 1, transposed, like.dtype, like.device))
     return blocks
 
 
-def _products(given: Tensor, blocks: list[Tensor], buffers: list[Tensor]) -> Tensor:
-    """The unscaled products along every side, in one of the two buffers."""
+def _products(
+    given: Tensor,
+    blocks: list[Tensor],
+    buffers: list[Tensor],
+    alpha: float = 1.0,
+    result: Tensor | None = None,
+) -> Tensor:
+    """The products along every side in turn, times alpha, in result or one of the two buffers."""
     spare, other = (buffer[: given.numel()] for buffer in buffers)
-    # A copy even of the right dtype would do no harm; it is needed where given is the output too.
-    current = given if given.dtype == spare.dtype else other.copy_(given.view(-1))
+    # A row of one element has no blocks, and its copy is what may be overwritten.
+    unread = given.dtype == spare.dtype and len(blocks) > 0
+    current = given.view(-1) if unread else other.copy_(given.view(-1))
     inner = 1
-    for block in blocks:
+    for index, block in enumerate(blocks):
         size = block.shape[0]
+        last = index == len(blocks) - 1
+        to = spare if result is None or not last else result.view(-1)
+        factor = alpha if last else 1.0
         if inner == 1:
-            torch.mm(current.view(-1, size), block.t(), out=spare.view(-1, size))
+            rows, out = current.view(-1, size), to.view(-1, size)
+            torch.addmm(out, rows, block.t(), beta=0, alpha=factor, out=out)
         else:
-            shape = -1, size, inner
-            box = current.view(shape)
-            torch.bmm(block.expand(box.shape[0], size, size), box, out=spare.view(shape))
-        current, spare, other = spare, other, spare
+            box, out = current.view(-1, size, inner), to.view(-1, size, inner)
+            same = block.expand(box.shape[0], size, size)
+            torch.baddbmm(out, same, box, beta=0, alpha=factor, out=out)
+        current, spare, other = to, other, spare
         inner *= size
     return current
 
