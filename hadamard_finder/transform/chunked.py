@@ -35,6 +35,8 @@ _LOW, _ACROSS = 128, 256
 # Rows of the N variants up to this width run whole in transposed blocks.
 _LOW_MIXED = 4096
 
+_pair_signs: dict[torch.dtype, Tensor] = {}
+
 # One addcmul: out = first + sign * second.
 Call = tuple[Tensor, Tensor, Tensor, Tensor]
 # Builds the calls of one stage from a flat buffer to another.
@@ -72,6 +74,19 @@ def as_factor(scale: Scale, device: torch.device, dtype: torch.dtype) -> Tensor:
     return scale.to(dtype=dtype, device=device if device.type == "cpu" else None)
 
 
+def pair_signs(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A column of +1 and -1. Kept on a CPU only: a CUDA graph would own what its capture made."""
+    signs = _pair_signs.get(dtype) if device.type == "cpu" else None
+    if signs is None:
+        # Born under inference_mode it could not take part in training.
+        with torch.inference_mode(False), torch.no_grad():
+            signs = torch.ones((2, 1), dtype=dtype, device=device)
+            signs[1].neg_()
+        if device.type == "cpu":
+            _pair_signs[dtype] = signs
+    return signs
+
+
 def chunk_size(device: torch.device) -> int:
     """How many elements to take through all stages at a time; a power of two."""
     if device.type != "cpu":
@@ -82,18 +97,27 @@ def chunk_size(device: torch.device) -> int:
 def _few(x: Tensor, factor: Tensor) -> Tensor:
     """Constant geometry: every stage reads neighbours and writes halves, through the same views."""
     width = x.shape[-1]
-    given = x.reshape(-1, width).to(factor.dtype)
-    spare = [torch.empty(given.shape, dtype=factor.dtype, device=x.device) for _ in range(2)]
-    reads = [(t[:, 0::2], t[:, 1::2]) for t in spare]
-    writes = [(t[:, : width // 2], t[:, width // 2 :]) for t in spare]
-    low, high = given[:, 0::2], given[:, 1::2]
+    half = width // 2
+    size, pairs = (x.numel() // width, 2, half), (width, 0, 2)
+    signs = pair_signs(factor.dtype, x.device)
+    source = x if x.is_contiguous() else x.contiguous()
+    if source.dtype != factor.dtype:
+        source = source.to(factor.dtype)
+    start = source.storage_offset()
+    low = source.as_strided(size, pairs, start)
+    high = source.as_strided(size, pairs, start + 1)
+    results, reads, writes = [], [], []
     stages = width.bit_length() - 1
+    for _ in range(min(stages, 2)):
+        result = torch.empty(x.shape, dtype=factor.dtype, device=x.device)
+        results.append(result)
+        reads.append((result.as_strided(size, pairs), result.as_strided(size, pairs, 1)))
+        writes.append(result.as_strided(size, (width, half, 1)))
     for stage in range(stages):
-        to = stage & 1
-        torch.add(low, high, out=writes[to][0])
-        torch.sub(low, high, out=writes[to][1])
-        low, high = reads[to]
-    return spare[(stages - 1) & 1].mul_(factor).to(x.dtype).view(x.shape)
+        torch.addcmul(low, signs, high, out=writes[stage & 1])
+        low, high = reads[stage & 1]
+    result = results[(stages - 1) & 1].mul_(factor)
+    return result if x.dtype == factor.dtype else result.to(x.dtype)
 
 
 def _rows(source: Tensor, out: Tensor, factor: Tensor, stages: _Stages, chunk: int) -> None:
@@ -157,8 +181,7 @@ class _Stages:
         self, order: int, transposed: bool, dtype: torch.dtype, device: torch.device
     ) -> None:
         self.order = order
-        self.signs = torch.ones((2, 1), dtype=dtype, device=device)
-        self.signs[1].neg_()
+        self.signs = pair_signs(dtype, device)
         self._columns: tuple[Tensor, ...] = ()
         if order > 1:
             matrix = signs_of(order, dtype, device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -13,10 +14,13 @@ from hadamard_finder.transform.chunked import as_factor, chunked_butterfly
 
 # A pass over memory does up to this many stages on 2^5 values that fit into registers.
 _MOST_STAGES = 5
-# Elements compiled code takes at a time: bounds its temporaries, which are as large.
+# Elements to take through the compiled code at a time on a CPU. It makes up to two temporaries of
+# that many float32; an entry costs 50 to 200 microseconds, which smaller chunks would feel.
 _CHUNK = 1 << 19
+# Below this many elements entering compiled code costs more on a CPU than it saves.
+_SMALL = 1 << 14
 
-_compiled: dict[tuple[object, ...], object] = {}
+_compiled: dict[tuple[object, ...], Callable[[Tensor, Tensor, Tensor], None]] = {}
 _unavailable = False
 
 
@@ -32,8 +36,13 @@ def fused(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
                 if not low & distance:
                     a, b = values[low], values[low + distance]
                     values[low], values[low + distance] = a + b, a - b
-        wide = torch.stack(values, 1)
         stride <<= stages
+        if stride == x.shape[-1]:
+            # Before the stack, which is written to memory: after it, this would be one more pass.
+            values = [(value * scale).to(x.dtype) for value in values]
+        wide = torch.stack(values, 1)
+    if stride == x.shape[-1] and stride > 1:
+        return wide.reshape(x.shape)
     if order > 1:
         wide = across_blocks(wide.reshape(-1, order, blocks), order, transposed)
     return (wide.reshape(x.shape) * scale).to(x.dtype)
@@ -70,29 +79,45 @@ def compiled_butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) ->
 
 
 def _run(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
-    width = x.shape[-1]
-    key = width, order, transposed, x.dtype, x.device.type
-    function = _compiled.get(key)
-    if function is None:
-        function = _compiled[key] = _compile(width, order, transposed)
+    width, size = x.shape[-1], x.numel()
+    if x.device.type == "cpu" and size < _SMALL:
+        return chunked_butterfly(x, scale, order, transposed)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    factor = as_factor(
-        scale, x.device, torch.float64 if x.dtype == torch.float64 else torch.float32
-    )
-    source = x if x.is_contiguous() else out.copy_(x)
-    rows = max(_CHUNK // width, 1)
-    given, result = source.view(-1, width), out.view(-1, width)
-    for start in range(0, given.shape[0], rows):
-        part = slice(start, start + rows)
-        function(given[part], factor, result[part])  # type: ignore[operator]
+    dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+    factor = as_factor(scale, x.device, dtype)
+    given, result = x.reshape(-1, width), out.view(-1, width)
+    rows = size // width
+    at_once = min(max(_CHUNK // width, 1), rows) if x.device.type == "cpu" else rows
+    # One shape for all whole chunks: code for any number of rows is half as fast in 16 bits. Inputs
+    # below a chunk come in too many sizes for that.
+    function = _function(width, order, transposed, x, dynamic=None if at_once == rows else False)
+    whole = rows - rows % at_once
+    for start in range(0, whole, at_once):
+        part = slice(start, start + at_once)
+        function(given[part], factor, result[part])
+    if whole < rows:
+        result[whole:] = chunked_butterfly(given[whole:], scale, order, transposed)
     return out
 
 
-def _compile(width: int, order: int, transposed: bool) -> object:
+def _function(
+    width: int, order: int, transposed: bool, like: Tensor, dynamic: bool | None
+) -> Callable[[Tensor, Tensor, Tensor], None]:
+    key = width, order, transposed, like.dtype, like.device.type, dynamic
+    function = _compiled.get(key)
+    if function is None:
+        function = _compiled[key] = _compile(width, order, transposed, dynamic)
+    return function
+
+
+def _compile(
+    width: int, order: int, transposed: bool, dynamic: bool | None
+) -> Callable[[Tensor, Tensor, Tensor], None]:
     def run(x: Tensor, factor: Tensor, out: Tensor) -> None:
         out.copy_(fused(x.view(-1, width), factor, order, transposed))
 
     # Dynamo keeps what it compiled on the code object and gives up after eight entries, so each
-    # width gets a code object of its own.
+    # function gets a code object of its own.
     code = run.__code__.replace(co_name=f"run_{width}_{order}_{transposed}")
-    return torch.compile(types.FunctionType(code, run.__globals__, None, None, run.__closure__))
+    own = types.FunctionType(code, run.__globals__, None, None, run.__closure__)
+    return torch.compile(own, dynamic=dynamic)

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 import torch
+import torch._dynamo.testing
 from torch._subclasses import FakeTensorMode
 from torch.func import grad, vmap
 from transform.golden_cases import CASES, differing, function_name, reference
@@ -21,6 +22,7 @@ BY_US = [CASES[number] for number in (9, 53, 100)]
 def _fresh_dynamo(monkeypatch):
     torch._dynamo.reset()
     monkeypatch.setattr(compiled, "_compiled", {})
+    monkeypatch.setattr(compiled, "_SMALL", 0)
 
 
 def call(case, x, scale=None):
@@ -67,15 +69,14 @@ def test_the_compiled_algorithm_in_chunks_with_a_tail(monkeypatch):
     x = torch.randn(2 * 512 + 3, 8, generator=torch.Generator().manual_seed(0))
     assert differing(fwht(x, 0.3, algorithm="compiled"), fwht(x, 0.3)) == 0
     assert differing(fwht(x.T.contiguous().T, 0.3, algorithm="compiled"), fwht(x, 0.3)) == 0
+    assert [key[-1] for key in compiled._compiled] == [False]
     assert not compiled._unavailable
 
 
 def test_more_widths_than_dynamo_keeps_of_one_function(monkeypatch):
     # Dynamo's own limit is eight; past it a function runs uncompiled.
     entered = []
-    monkeypatch.setattr(
-        compiled.torch, "compile", lambda f: entered.append(f.__code__) or f, raising=True
-    )
+    monkeypatch.setattr(compiled.torch, "compile", lambda f, **_: entered.append(f.__code__) or f)
     for stages in range(1, 12):
         x = torch.randn(2, 1 << stages)
         assert differing(fwht(x, algorithm="compiled"), fwht(x)) == 0
