@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-    from typing import Any, TypeGuard
+    from typing import Any, Protocol, TypeGuard
+
+    class State(Protocol):
+        """What must outlive a finder, and a reload of this file."""
+
+        causes: dict[str, str]  # why a name is served by the stand-in
+        missed: dict[str, int]  # name -> id: modules that may have missed the package
+        served: dict[str, int]  # name -> id: modules imported while a finder was active
+        loading: int  # loads that are running now; the extension's is nested in the package's
+        asking: set[tuple[int, str]]  # (thread, name) of walks that are under way
+        told: set[str]  # warnings given: one of a kind in a process
+
 
 PACKAGE = "fast_hadamard_transform"
 INTERFACE = "fast_hadamard_transform.fast_hadamard_transform_interface"
@@ -25,26 +36,6 @@ SWITCH_VALUES = ("auto", "off", "force")
 MARKER = "__hadamard_finder__"
 _NAMES = frozenset((PACKAGE, INTERFACE, EXTENSION))
 _MODULE_TYPE: "type[Any]" = type(sys)
-STANDIN_DIR = os.path.join(os.path.dirname(__file__), "standin")
-
-
-class State:
-    """What must outlive a finder, and a reload of this file."""
-
-    def __init__(self) -> None:
-        self.causes: dict[str, str] = {}  # why a name is served by the stand-in
-        self.missed: dict[str, int] = {}  # name -> id: modules that may have missed the package
-        self.served: dict[str, int] = {}  # name -> id: modules imported while a finder was active
-        self.loading = 0  # loads that are running now; the extension's is nested in the package's
-        self.asking: set[tuple[int, str]] = set()  # (thread, name) of walks that are under way
-        self.told: set[str] = set()  # warnings given: one of a kind in a process
-
-    def note_missed(self) -> None:
-        for name, module in sys.modules.copy().items():
-            # The interpreter makes __main__ before site runs; empty, it has tried nothing yet.
-            untried = name == "__main__" and is_empty(module)
-            if not untried and self.served.get(name) != id(module):
-                self.missed[name] = id(module)
 
 
 def namespace(module: object) -> "dict[str, Any]":
@@ -73,13 +64,8 @@ def switch() -> str:
     return value if value in SWITCH_VALUES else "auto"
 
 
-def unknown_switch() -> str:  # the value where it is none of those we know, else ""
-    value = os.environ.get(SWITCH, "")
-    return "" if value.strip().lower() in ("", *SWITCH_VALUES) else value
-
-
 def standin_spec(name: str) -> "ModuleSpec | None":
-    spec = PathFinder.find_spec(name, [STANDIN_DIR])
+    spec = PathFinder.find_spec(name, [os.path.join(os.path.dirname(__file__), "standin")])
     # Without a loader it is but a folder that an uninstall left behind.
     return None if spec is None or spec.loader is None else spec
 
@@ -89,14 +75,26 @@ def is_empty(module: object) -> bool:
     return "__getattr__" not in names and all(str(name)[:1] == "_" for name in list(names))
 
 
+def note_missed() -> None:
+    modules = sys.modules.copy()
+    missed = dict(zip(modules, map(id, modules.values()), strict=True))
+    for name, number in STATE.served.items():
+        if missed.get(name) == number:
+            del missed[name]
+    # The interpreter makes __main__ before site runs; empty, it has tried nothing yet.
+    if is_empty(modules.get("__main__")):
+        missed.pop("__main__", None)
+    STATE.missed.update(missed)
+
+
 def start() -> None:
     """Put the finder first on ``sys.meta_path``; does nothing where one is there already.
 
     Start-up files of every version call it by this name, without arguments. It never raises.
     """
     try:
-        if not any(is_finder(finder) for finder in sys.meta_path):
-            STATE.note_missed()
+        if True not in map(is_finder, sys.meta_path):
+            note_missed()
             sys.meta_path.insert(0, Finder())
     except Exception:  # a broken sys.meta_path is not ours to report at every start of Python
         pass
@@ -119,7 +117,7 @@ class Finder:
             return _standin(name, f"{PACKAGE} is the stand-in")
         # No `off` where plain Python would mix: a reload of ours, or a part of ours still there.
         if switch() == "off" and not ours:
-            STATE.note_missed()
+            note_missed()
             return None
         # Some finders ask all of sys.meta_path in turn, us included.
         if (_thread.get_ident(), name) in STATE.asking:
@@ -156,7 +154,7 @@ def _standin(name: str, cause: str, error: Exception | None = None) -> "ModuleSp
     if error is not None:
         raise error
     # Without torch the caller shall see the plain ModuleNotFoundError.
-    STATE.note_missed()
+    note_missed()
     return None
 
 
@@ -235,5 +233,8 @@ class Guard:  # no importlib.abc.Loader: that costs a cold start 26 ms, and noth
             takeover.load(self, module)
 
 
-# A reload of this file keeps what the first run knows.
-STATE: State = globals().get("STATE") or State()
+# A class for one object would cost each start of Python 20 microseconds, and so does an import.
+_SimpleNamespace: "type[Any]" = type(sys.implementation)
+STATE: "State" = globals().get("STATE") or _SimpleNamespace(
+    causes={}, missed={}, served={}, loading=0, asking=set(), told=set()
+)

@@ -3,7 +3,7 @@
 import logging
 import os
 
-from hadamard_finder.finder import STATE, SWITCH, SWITCH_VALUES, unknown_switch
+from hadamard_finder.finder import STATE, SWITCH, SWITCH_VALUES
 from hadamard_finder.transform import settings
 
 _LOG = logging.getLogger("hadamard_finder")
@@ -14,13 +14,15 @@ _EXACTNESS = {
 }
 
 
-def report(name: str, cause: str | None) -> None:
-    """Say what an import of ``name`` came to; ``cause`` is None where the real one loaded."""
-    value = unknown_switch()
-    if value and "switch" not in STATE.told:
+def report(name: str, cause: str | None, unknown: str) -> None:
+    """Say what an import of ``name`` came to; ``cause`` is None where the real one loaded.
+
+    ``unknown`` is a value of HADAMARD_FINDER that has no meaning, or empty.
+    """
+    if unknown and "switch" not in STATE.told:
         STATE.told.add("switch")
         allowed = ", ".join(SWITCH_VALUES)
-        _LOG.warning("%s=%r is unknown, auto is used; allowed: %s", SWITCH, value, allowed)
+        _LOG.warning("%s=%r is unknown, auto is used; allowed: %s", SWITCH, unknown, allowed)
     # While the package loads, its extension does not speak: the package does, with the cause.
     if cause is None or "stand-in" in STATE.told or STATE.loading:
         return

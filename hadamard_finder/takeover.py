@@ -5,6 +5,7 @@ real or wholly the stand-in when ``load`` returns, and what it was before when `
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
@@ -15,12 +16,14 @@ from hadamard_finder.finder import (
     MARKER,
     PACKAGE,
     STATE,
+    SWITCH,
+    SWITCH_VALUES,
     Guard,
     is_empty,
     is_standin,
     namespace,
+    note_missed,
     standin_spec,
-    unknown_switch,
 )
 
 # What the import system itself keeps on a module; everything else belongs to its source.
@@ -77,7 +80,7 @@ def _execute(guard: Guard, module: ModuleType, before: "_Snapshot") -> str | Non
             raise ImportError(f"{guard.cause}, but {PACKAGE} is real: reload that", name=EXTENSION)
     failure = _failure_of_standin(guard.spec, module, before)
     if failure is not None:
-        STATE.note_missed()
+        note_missed()
         raise error or failure
     # The text only: the error itself would keep every frame of the failed import alive.
     return guard.cause if error is None else _describe(error)
@@ -235,14 +238,21 @@ def _set_identity(module: ModuleType, spec: ModuleSpec) -> None:
         names["__path__"] = spec.submodule_search_locations
 
 
+def unknown_switch() -> str:
+    """The value of HADAMARD_FINDER where it is none of those we know, else an empty string."""
+    value = os.environ.get(SWITCH, "")
+    return "" if value.strip().lower() in ("", *SWITCH_VALUES) else value
+
+
 def _tell(name: str, cause: str | None) -> None:
-    if cause is None and not unknown_switch():
+    wrong = unknown_switch()
+    if cause is None and not wrong:
         return
 
     def report() -> None:
         from hadamard_finder import notice
 
-        notice.report(name, cause)
+        notice.report(name, cause, wrong)
 
     def sweep() -> None:
         from hadamard_finder import repair

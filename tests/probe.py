@@ -97,7 +97,8 @@ def _check_one(name: str, module: Any, finder: Any) -> None:
     assert module.__file__ == spec.origin
     for value in (*vars(module).values(), *vars(spec).values()):
         assert not isinstance(value, finder.Guard), f"{name} leads to a guard"
-    ours = os.path.abspath(module.__file__).startswith(finder.STANDIN_DIR + os.sep)
+    home = os.path.join(os.path.dirname(finder.__file__), "standin") + os.sep
+    ours = os.path.abspath(module.__file__).startswith(home)
     assert ours == (kind(module) == "stand-in"), module.__file__
     loader = getattr(spec.loader, "path", module.__file__)
     assert loader == module.__file__

@@ -15,7 +15,6 @@ from hadamard_finder.finder import (
     SWITCH,
     namespace,
     switch,
-    unknown_switch,
 )
 from hadamard_finder.report import advice, child, installed, startup_files
 from hadamard_finder.report.facts import (
@@ -28,6 +27,7 @@ from hadamard_finder.report.facts import (
     Status,
 )
 from hadamard_finder.report.probe import Probe
+from hadamard_finder.takeover import unknown_switch
 from hadamard_finder.transform import settings as algorithms
 
 

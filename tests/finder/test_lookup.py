@@ -473,9 +473,9 @@ def test_the_files_of_the_stand_in_say_what_they_are(site, name: str):
     """Whoever runs them without the guard, torch.package for one, can tell them apart, too."""
     site.run(
         f"""
-        import runpy
+        import os, runpy
         from hadamard_finder import finder
-        names = runpy.run_path(finder.STANDIN_DIR + "/{name}.py")
+        names = runpy.run_path(os.path.dirname(finder.__file__) + "/standin/{name}.py")
         assert names[finder.MARKER] is True
         """
     ).check()

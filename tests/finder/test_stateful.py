@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import logging
 import os
+import runpy
 import shutil
 import sys
 import tempfile
@@ -158,7 +159,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in modules:
         del sys.modules[name]
     sys.meta_path[:] = [item for item in paths if not finder.is_finder(item)]
-    state.update(vars(finder.State()))
+    state.update(vars(runpy.run_path(finder.__file__)["STATE"]))
     try:
         yield
     finally:
