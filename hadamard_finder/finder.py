@@ -1,13 +1,13 @@
 # Runs at every start of every Python here: import only what the interpreter has loaded already.
-"""The finder, the guard and ``start``: they decide what ``import fast_hadamard_transform`` yields.
+"""The finder and ``start``: what every Python pays for, and what outlives everything else.
 
-The finder stands first on ``sys.meta_path`` and asks those behind it. A guard wraps the loader they
-found and, where the load fails, turns the module into the stand-in in place.
+The finder stands first on ``sys.meta_path`` and lets all names but three pass. What an import of
+those yields is decided in lookup.py, which is read when one of them is imported.
 """
 
-import _thread
 import os
 import sys
+from _frozen_importlib import module_from_spec
 from _frozen_importlib_external import PathFinder
 
 TYPE_CHECKING = False
@@ -34,7 +34,8 @@ EXTENSION = "fast_hadamard_transform_cuda"
 SWITCH = "HADAMARD_FINDER"
 SWITCH_VALUES = ("auto", "off", "force")
 MARKER = "__hadamard_finder__"
-_NAMES = frozenset((PACKAGE, INTERFACE, EXTENSION))
+NAMES = frozenset((PACKAGE, INTERFACE, EXTENSION))
+_LOOKUP = "hadamard_finder.lookup"
 _MODULE_TYPE: "type[Any]" = type(sys)
 
 
@@ -62,12 +63,6 @@ def switch() -> str:
     # Read at each import, not at start-up: a script may set it before the import that matters.
     value = os.environ.get(SWITCH, "").strip().lower()
     return value if value in SWITCH_VALUES else "auto"
-
-
-def standin_spec(name: str) -> "ModuleSpec | None":
-    spec = PathFinder.find_spec(name, [os.path.join(os.path.dirname(__file__), "standin")])
-    # Without a loader it is but a folder that an uninstall left behind.
-    return None if spec is None or spec.loader is None else spec
 
 
 def is_empty(module: object) -> bool:
@@ -106,131 +101,30 @@ class Finder:
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        if name not in _NAMES:
+        if name not in NAMES:
             return None
-        # No import in here: finders run under the global import lock, where one can deadlock.
-        ours = {key for key in _NAMES if is_standin(sys.modules.get(key))}
-        if name == INTERFACE:
-            # The finder of an editable install goes by full names and would serve the real file.
-            return PathFinder.find_spec(name, path) if PACKAGE in ours else None
-        if name == EXTENSION and ours & {PACKAGE, INTERFACE}:
-            return _standin(name, f"{PACKAGE} is the stand-in")
-        # No `off` where plain Python would mix: a reload of ours, or a part of ours still there.
-        if switch() == "off" and not ours:
-            note_missed()
-            return None
-        # Some finders ask all of sys.meta_path in turn, us included.
-        if (_thread.get_ident(), name) in STATE.asking:
-            return None
-        if switch() == "force":
-            return _standin(name, f"{SWITCH}=force")
-        try:
-            spec = _ask(self._behind(), name, path, target)
-        except Exception as error:  # an editable install whose rebuild fails, for one
-            return _standin(name, "", error)
-        if spec is None:
-            return _standin(name, f"{name} is not installed")
-        if spec.loader is None:
-            where = ", ".join(spec.submodule_search_locations or ())
-            return _standin(name, f"only a folder without __init__.py is there: {where}")
-        if hasattr(spec.loader, "exec_module"):
-            # A finder that keeps its specs may hand us the one we wrapped before.
-            real = spec.loader.real if isinstance(spec.loader, Guard) else spec.loader
-            spec.loader = Guard(spec, real)  # type: ignore[assignment]
+        lookup = _lookup()
+        spec: ModuleSpec | None = lookup and lookup.find_spec(self, name, path, target)
         return spec
 
-    def _behind(self) -> "list[Any]":
-        # A copy, because finders come and go during the walk. Those ahead of us have been asked.
-        finders = list(sys.meta_path)
-        ours = [position for position, finder in enumerate(finders) if finder is self]
-        return finders[ours[0] + 1 :] if ours else finders
 
+def _lookup() -> "Any":
+    """Return the module lookup, executed here at the first call; None where its file has gone.
 
-def _standin(name: str, cause: str, error: Exception | None = None) -> "ModuleSpec | None":
-    spec = standin_spec(name) if _torch_is_there() else None
-    if spec is not None:
-        spec.loader = Guard(spec, None, cause, error)  # type: ignore[assignment]
-        return spec
-    if error is not None:
-        raise error
-    # Without torch the caller shall see the plain ModuleNotFoundError.
-    note_missed()
-    return None
-
-
-def _ask(
-    finders: "list[Any]", name: str, path: "Sequence[str] | None", target: "ModuleType | None"
-) -> "ModuleSpec | None":
-    key = (_thread.get_ident(), name)
-    STATE.asking.add(key)
-    try:
-        for finder in finders:
-            find_spec = getattr(finder, "find_spec", None)
-            if find_spec is not None and not is_finder(finder):
-                spec: ModuleSpec | None = find_spec(name, path, target)
-                if spec is not None:
-                    return spec
-    finally:
-        STATE.asking.discard(key)
-    return None
-
-
-def _torch_is_there() -> bool:
-    if "torch" in sys.modules:
-        return sys.modules["torch"] is not None
-    try:
-        spec = _ask(list(sys.meta_path), "torch", None, None)
-    except Exception:  # the stand-in will meet that error and report it better than we could
-        return True
-    return spec is not None and spec.loader is not None
-
-
-class Guard:  # no importlib.abc.Loader: that costs a cold start 26 ms, and nothing asks for it
-    """A loader that runs the real one and, where that fails, makes the module the stand-in.
-
-    ``real`` is None where there is nothing to run; ``error`` is what a finder raised, if one did.
+    Not by an import: finders run under the global import lock, and an import there, which waits for
+    a module that another thread imports, can deadlock for good.
     """
-
-    loader: "Any" = None  # ends the recursion of __getattr__ on a copy made without __init__
-
-    def __init__(
-        self, spec: "ModuleSpec", real: "Any", cause: str = "", error: Exception | None = None
-    ) -> None:
-        self.spec = spec
-        self.real = real
-        self.loader = spec.loader if real is None else real
-        self.cause = cause
-        self.error = error
-        self.previous = sys.modules.get(spec.name)  # the module itself where this is a reload
-        self.before = dict(namespace(self.previous))  # a reload gives it the new spec's names first
-
-    def __getattr__(self, name: str) -> "Any":
-        # `python -m`, pkgutil and importlib.resources ask a loader for more than a guard has.
-        return getattr(self.loader, name)
-
-    def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":
-        create = getattr(self.real, "create_module", None)
+    lookup = sys.modules.get(_LOOKUP)
+    # Without the last name it defines, another thread is still importing it: take one for us only.
+    if lookup is None or not hasattr(lookup, "Guard"):
         try:
-            return None if create is None else create(spec)
-        except Exception as error:  # an extension is opened here, not in exec_module
-            self.error = error
-            return None
-
-    def exec_module(self, module: "ModuleType") -> None:
-        # First, so that neither the real package nor anybody after it meets the guard.
-        self.spec.loader = self.loader
-        if namespace(module).get("__loader__") is self:
-            module.__loader__ = self.loader
-        try:
-            # Not at the top: no start of Python shall pay for what few processes need.
-            from hadamard_finder import takeover
+            spec = PathFinder.find_spec(_LOOKUP, [os.path.dirname(__file__)])
+            lookup = module_from_spec(spec)  # type: ignore[arg-type]
+            lookup.__loader__.exec_module(lookup)  # type: ignore[union-attr]
         except Exception:  # uninstalled under a running process: as if we had never been there
-            if self.real is None or self.error is not None:
-                missing = f"No module named {self.spec.name!r}"
-                raise self.error or ModuleNotFoundError(missing, name=self.spec.name) from None
-            self.real.exec_module(module)
-        else:
-            takeover.load(self, module)
+            return None
+        sys.modules.setdefault(_LOOKUP, lookup)
+    return lookup
 
 
 # A class for one object would cost each start of Python 20 microseconds, and so does an import.

@@ -18,13 +18,12 @@ from hadamard_finder.finder import (
     STATE,
     SWITCH,
     SWITCH_VALUES,
-    Guard,
     is_empty,
     is_standin,
     namespace,
     note_missed,
-    standin_spec,
 )
+from hadamard_finder.lookup import Guard, standin_spec
 
 # What the import system itself keeps on a module; everything else belongs to its source.
 _IDENTITY = {

@@ -37,17 +37,23 @@ def test_the_stand_in_is_made_of_files(site):
 
 
 LOCK_SHAPE = """
-import sys
+import _frozen_importlib, sys
 from hadamard_finder import finder
 (ours,) = [item for item in sys.meta_path if finder.is_finder(item)]
 before = set(sys.modules)
-import builtins
-real_import, asked = builtins.__import__, []
-builtins.__import__ = lambda *args, **kw: asked.append(args[0]) or real_import(*args, **kw)
+# What import calls where a module is not there or not ready: both take the module's lock.
+asked = []
+for name in ("_find_and_load", "_lock_unlock_module"):
+    def spy(*args, real=getattr(_frozen_importlib, name)):
+        asked.append(args[0])
+        return real(*args)
+    setattr(_frozen_importlib, name, spy)
+import colorsys
+assert asked == ["colorsys"], "the spies see nothing"
 specs = [ours.find_spec(name) for name in (probe.PACKAGE, probe.EXTENSION)]
-builtins.__import__ = real_import
-assert asked == [], asked
-assert set(sys.modules) - before <= {"builtins"}, set(sys.modules) - before
+assert asked == ["colorsys"], asked
+new = set(sys.modules) - before
+assert new == {"colorsys", "hadamard_finder.lookup"}, new
 assert all(specs)
 """
 
@@ -69,6 +75,22 @@ sys.meta_path.insert(1, Raising())
     if switch == "off":
         code = code.replace("assert all(specs)", "assert specs == [None, None]")
     site.run(code, env={"HADAMARD_FINDER": switch}).check()
+
+
+def test_a_lookup_that_another_thread_is_still_importing_is_not_waited_for(site):
+    site.run(
+        """
+        import sys, types
+        unready = sys.modules["hadamard_finder.lookup"] = types.ModuleType("hadamard_finder.lookup")
+        unready.__spec__ = types.SimpleNamespace(_initializing=True)
+        from hadamard_finder import finder
+        (ours,) = [item for item in sys.meta_path if finder.is_finder(item)]
+        assert ours.find_spec(probe.PACKAGE).loader.cause.endswith("is not installed")
+        assert sys.modules.pop("hadamard_finder.lookup") is unready
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in"
+        """
+    ).check()
 
 
 def test_find_spec_works_before_and_after_the_import(site):
