@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 import hadamard_finder
-from hadamard_finder.repair import Sweep
+from hadamard_finder.repair.record import Sweep
 
 # What Megatron-LM, Brevitas and TensorRT-LLM do, each in its own way.
 CONSUMER = """

@@ -4,9 +4,10 @@ import importlib
 import sys
 
 from hadamard_finder import finder, repair
+from hadamard_finder.repair.record import Sweep
 
 
-def activate() -> repair.Sweep:
+def activate() -> Sweep:
     """Start the finder, import ``fast_hadamard_transform`` and repair modules that missed it.
 
     Returns the record of the sweep: what was repaired and what was left, and why. Does nothing
@@ -19,7 +20,7 @@ def activate() -> repair.Sweep:
     """
     finder.start()
     if finder.switch() == "off" or sys.modules.get(finder.PACKAGE, sys) is None:
-        return repair.Sweep()
+        return Sweep()
     importlib.import_module(finder.PACKAGE)
     return repair.sweep()
 

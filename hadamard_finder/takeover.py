@@ -185,7 +185,9 @@ def _family(name: str) -> dict[str, ModuleType]:
     return {
         key: part
         for key, part in sys.modules.copy().items()
+        # The cheap test first: a process has thousands of modules, and a load asks six times.
         if isinstance(key, str)
+        and PACKAGE in key
         and (
             key.startswith(heads)
             # Another thread may be loading it: without its entry that import ends in a KeyError.
@@ -256,7 +258,7 @@ def _tell(name: str, cause: str | None) -> None:
     def sweep() -> None:
         from hadamard_finder import repair
 
-        repair.sweep()
+        repair.run()
 
     _try(report)
     if name == PACKAGE and cause is not None:

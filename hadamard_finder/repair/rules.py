@@ -10,19 +10,21 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hadamard_finder.finder import PACKAGE, STATE, is_standin, namespace, switch
-from hadamard_finder.repair.copies import Copy, Key, trace
 from hadamard_finder.repair.ledger import Ledger
 from hadamard_finder.repair.loaded import Loaded, each
-from hadamard_finder.repair.record import Leftover, Sweep
 from hadamard_finder.repair.sources import NEVER_READ, Library, is_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hadamard_finder.repair.copies import Copy, Key
     from hadamard_finder.repair.forms import Flag, Form, Probe, Reading
+    from hadamard_finder.repair.record import Leftover, Sweep
+
+    _Flagged = tuple[Loaded, Flag, list[Form]]  # with the imports of the same try statement
 
 _FUNCTION = "hadamard_transform"
 _EARLIER = "Start hadamard_finder before this module is imported, as its start-up file does"
@@ -42,15 +44,20 @@ def sweep(*, everything: bool = False) -> Sweep:
     Only modules that were imported without an active finder are looked at. Does nothing while the
     package is not loaded, and under ``HADAMARD_FINDER=off``. Calling it again is harmless.
     """
+    run(everything=everything)
+    return records()
+
+
+def run(*, everything: bool = False) -> None:
+    """Sweep, and make no records: their three classes cost 2 ms, and most sweeps find nothing."""
     package = Loaded(PACKAGE, sys.modules.get(PACKAGE), namespace(sys.modules.get(PACKAGE)))
     # A real package in another thread's hands may fail yet; the stand-in has come here itself.
     ready = is_standin(package.module) or not package.is_being_imported()
     function = package.names.get(_FUNCTION)
     if switch() != "off" and ready and callable(function):
-        run = _Run(function, everything)
-        run.run()
-        _BOOK.leftovers = tuple(run.leftovers.values())
-    return records()
+        one = _Run(function, everything)
+        one.run()
+        _BOOK.leftovers = tuple(one.leftovers.values())
 
 
 def undo() -> None:
@@ -61,6 +68,8 @@ def undo() -> None:
 
 def records() -> Sweep:
     """Return what the sweeps of this process have repaired, and what the last one left."""
+    from hadamard_finder.repair.record import Sweep
+
     return Sweep(_BOOK.ledger.repairs(), _BOOK.leftovers)
 
 
@@ -69,12 +78,6 @@ class _Book:
         self.ledger = Ledger()
         self.library = Library()
         self.leftovers: tuple[Leftover, ...] = ()
-
-
-class _Flagged(NamedTuple):
-    seen: Loaded
-    flag: Flag
-    forms: list[Form]  # the imports of the same try statement
 
 
 class _Run:
@@ -103,6 +106,8 @@ class _Run:
             if self.everything:
                 # Modules imported since may have copied what was left then.
                 readable = [Loaded(*found) for found in each() if is_readable(found[0], found[2])]
+            from hadamard_finder.repair.copies import trace
+
             self.copies = trace(self.roots, readable, _BOOK.library, _BOOK.ledger)
             for copy in self.copies:
                 _safely(self._settle_copy, copy)
@@ -187,7 +192,7 @@ class _Run:
                 key = (seen.name, flag.name)
                 if seen.state(flag.name) == "False" or _BOOK.ledger.has(seen, flag.name):
                     self._root(seen, flag.name)
-                    self.flags.setdefault(key, _Flagged(seen, flag, [])).forms.append(form)
+                    self.flags.setdefault(key, (seen, flag, []))[2].append(form)
 
     def _list_suspects(self, seen: Loaded) -> None:
         for name, value in list(seen.names.items()):
@@ -221,7 +226,7 @@ class _Run:
         for key, copies in groups.items():
             seen, flag, forms = self.flags[key]
             # The flags of one try statement go together.
-            siblings = [other for other in self.flags if self.flags[other].forms == forms]
+            siblings = [other for other in self.flags if self.flags[other][2] == forms]
             obstacle = next(filter(None, (obstacles[other] for other in siblings)), "")
             holders = [(seen, flag.name, flag.line)]
             holders += [(copy.seen, copy.name, copy.line) for copy in copies]
@@ -279,6 +284,8 @@ class _Run:
     def _leave(
         self, seen: Loaded, name: str, reason: str, line: int | None, advice: str = _START
     ) -> None:
+        from hadamard_finder.repair.record import Leftover
+
         record = Leftover(seen.name, name, reason, advice, seen.file, line)
         # By the module itself: it may have several names in sys.modules.
         self.leftovers.setdefault((id(seen.module), name), record)
