@@ -14,9 +14,9 @@ from hadamard_finder.transform.chunked import as_factor, chunked_butterfly
 
 # A pass over memory does up to this many stages on 2^5 values that fit into registers.
 _MOST_STAGES = 5
-# Elements to take through the compiled code at a time on a CPU. It makes up to two temporaries of
-# that many float32; an entry costs 50 to 200 microseconds, which smaller chunks would feel.
-_CHUNK = 1 << 19
+# Bytes of temporaries that compiled code may make at a time on a CPU: what the input is cut by. An
+# entry costs 50 to 200 microseconds, which smaller chunks would feel.
+_SPARE = 9 << 19
 # Below this many elements entering compiled code costs more on a CPU than it saves.
 _SMALL = 1 << 14
 
@@ -80,24 +80,37 @@ def compiled_butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) ->
 
 def _run(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
     width, size = x.shape[-1], x.numel()
-    if x.device.type == "cpu" and size < _SMALL:
-        return chunked_butterfly(x, scale, order, transposed)
+    rows = size // width
+    at_once = rows
+    if x.device.type == "cpu":
+        at_once = min(_chunk(x, order) // width, rows)
+        if size < _SMALL or at_once == 0:
+            return chunked_butterfly(x, scale, order, transposed)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
     factor = as_factor(scale, x.device, dtype)
-    given, result = x.reshape(-1, width), out.view(-1, width)
-    rows = size // width
-    at_once = min(max(_CHUNK // width, 1), rows) if x.device.type == "cpu" else rows
+    # Any other layout is copied to where the result will be, and a chunk of it once more: a graph
+    # that writes to its input is compiled to something slower.
+    copied = not x.is_contiguous()
+    given, result = (out.copy_(x) if copied else x).view(-1, width), out.view(-1, width)
     # One shape for all whole chunks: code for any number of rows is half as fast in 16 bits. Inputs
     # below a chunk come in too many sizes for that.
     function = _function(width, order, transposed, x, dynamic=None if at_once == rows else False)
     whole = rows - rows % at_once
     for start in range(0, whole, at_once):
         part = slice(start, start + at_once)
-        function(given[part], factor, result[part])
+        function(given[part].clone() if copied else given[part], factor, result[part])
     if whole < rows:
         result[whole:] = chunked_butterfly(given[whole:], scale, order, transposed)
     return out
+
+
+def _chunk(x: Tensor, order: int) -> int:
+    """How many elements to take through compiled code at a time."""
+    stacks = len(_passes((x.shape[-1] // order).bit_length() - 1))
+    # Of stacked sums two exist at a time. The last stack of a power of two is rounded already.
+    sums = min(max(stacks - (order == 1), 0), 2) * max(x.element_size(), 4)
+    return _SPARE // (sums + x.element_size())
 
 
 def _function(

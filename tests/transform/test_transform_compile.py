@@ -65,7 +65,7 @@ def test_golden_by_the_compiled_algorithm(monkeypatch, case):
 
 
 def test_the_compiled_algorithm_in_chunks_with_a_tail(monkeypatch):
-    monkeypatch.setattr(compiled, "_CHUNK", 1 << 12)
+    monkeypatch.setattr(compiled, "_SPARE", 1 << 14)
     x = torch.randn(2 * 512 + 3, 8, generator=torch.Generator().manual_seed(0))
     assert differing(fwht(x, 0.3, algorithm="compiled"), fwht(x, 0.3)) == 0
     assert differing(fwht(x.T.contiguous().T, 0.3, algorithm="compiled"), fwht(x, 0.3)) == 0

@@ -1,5 +1,7 @@
 """Edge shapes, and how much memory a call takes beside its input and output."""
 
+import itertools
+
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -100,9 +102,14 @@ def peak(function):
     return most
 
 
-@pytest.mark.parametrize("algorithm", ["butterfly", "matmul"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("width", [64, 512, 16384, 1 << 20])
+@pytest.mark.parametrize(
+    ("algorithm", "width"),
+    [
+        *itertools.product(["butterfly", "matmul"], [64, 512, 16384, 1 << 20]),
+        *itertools.product(["compiled"], [512, 16384, 1 << 20]),
+    ],
+)
 def test_peak_memory(width, dtype, algorithm):
     x = torch.zeros(4 * MIB // width if width < 1 << 20 else 1, width, dtype=dtype)
     size = x.numel() * x.element_size()

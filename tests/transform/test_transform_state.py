@@ -7,7 +7,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transform.golden_cases import differing
 
-from hadamard_finder.transform import fwht, matmul, surface
+from hadamard_finder.transform import chunked, fwht, matmul, surface
 
 ALGORITHMS = ["butterfly", "matmul"]
 SHAPES = [(5, 64), (300, 1024), (1, 1 << 19)]
@@ -167,8 +167,17 @@ def test_nothing_is_cached_while_a_cuda_graph_is_captured(monkeypatch):
     assert len(matmul._blocks) == 1
 
 
-def test_cached_blocks_are_no_inference_tensors():
+def test_cached_tensors_are_no_inference_tensors(monkeypatch):
+    monkeypatch.setattr(chunked, "_pair_signs", {})
     with torch.inference_mode():
         fwht(torch.zeros(300, 64), algorithm="matmul")
-    assert matmul._blocks
-    assert not any(block.is_inference() for block in matmul._blocks.values())
+        fwht(torch.zeros(300, 64))
+    cached = [*matmul._blocks.values(), *chunked._pair_signs.values()]
+    assert len(cached) >= 2
+    assert not any(tensor.is_inference() for tensor in cached)
+
+
+def test_signs_for_other_devices_are_not_cached(monkeypatch):
+    monkeypatch.setattr(chunked, "_pair_signs", {})
+    chunked.pair_signs(torch.float32, torch.device("meta"))
+    assert chunked._pair_signs == {}

@@ -1,6 +1,7 @@
 """The names that the stand-in re-exports, and what importing them costs."""
 
 import inspect
+import io
 import pickle
 import sys
 import types
@@ -34,6 +35,22 @@ def test_pickles_move_between_the_real_package_and_the_stand_in(monkeypatch, mod
     stored = pickle.dumps(getattr(surface, name))
     assert module.encode() in stored
     assert pickle.loads(stored) is getattr(surface, name)
+
+
+def test_a_saved_module_that_holds_the_function(monkeypatch):
+    shell = types.ModuleType(INTERFACE)
+    shell.hadamard_transform = surface.hadamard_transform
+    monkeypatch.setitem(sys.modules, INTERFACE.partition(".")[0], types.ModuleType("package"))
+    monkeypatch.setitem(sys.modules, INTERFACE, shell)
+    module = torch.nn.Linear(4, 4)
+    module.rotate = surface.hadamard_transform
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    loaded = torch.load(file, weights_only=False)
+    assert loaded.rotate is surface.hadamard_transform
+    x = torch.randn(2, 4)
+    assert differing(loaded(loaded.rotate(x)).detach(), module(module.rotate(x)).detach()) == 0
 
 
 def test_the_signature_is_the_real_one():
