@@ -31,7 +31,8 @@ def deactivate() -> None:
     The next import of ``fast_hadamard_transform`` behaves as if hadamard_finder had never been
     there. Modules that imported the function by themselves keep it. Calling it again is harmless.
     """
-    sys.meta_path[:] = [item for item in sys.meta_path if not finder.is_finder(item)]
+    # A new list: a walk over a shortened one, in another thread's import, would skip a finder.
+    sys.meta_path = [item for item in sys.meta_path if not finder.is_finder(item)]
     repair.undo()
     state = finder.STATE
     for name, module in sys.modules.copy().items():

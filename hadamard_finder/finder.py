@@ -35,7 +35,7 @@ SWITCH = "HADAMARD_FINDER"
 SWITCH_VALUES = ("auto", "off", "force")
 MARKER = "__hadamard_finder__"
 NAMES = frozenset((PACKAGE, INTERFACE, EXTENSION))
-_LOOKUP = "hadamard_finder.lookup"
+_THIS = sys.modules.get(__name__)
 _MODULE_TYPE: "type[Any]" = type(sys)
 
 
@@ -63,6 +63,12 @@ def switch() -> str:
     # Read at each import, not at start-up: a script may set it before the import that matters.
     value = os.environ.get(SWITCH, "").strip().lower()
     return value if value in SWITCH_VALUES else "auto"
+
+
+def standin_spec(name: str) -> "ModuleSpec | None":
+    spec = PathFinder.find_spec(name, [os.path.join(os.path.dirname(__file__), "standin")])
+    # Without a loader it is but a folder that an uninstall left behind.
+    return None if spec is None or spec.loader is None else spec
 
 
 def is_empty(module: object) -> bool:
@@ -103,28 +109,28 @@ class Finder:
     ) -> "ModuleSpec | None":
         if name not in NAMES:
             return None
-        lookup = _lookup()
-        spec: ModuleSpec | None = lookup and lookup.find_spec(self, name, path, target)
+        if _lookup is None:
+            _read_lookup()
+        spec: ModuleSpec | None = _lookup and _lookup.find_spec(self, name, path, target)
         return spec
 
 
-def _lookup() -> "Any":
-    """Return the module lookup, executed here at the first call; None where its file has gone.
+# Not an import: finders run under the global import lock, and an import there, which waits for a
+# module that another thread imports, can deadlock for good. So nobody imports that module.
+_lookup: "Any" = None
 
-    Not by an import: finders run under the global import lock, and an import there, which waits for
-    a module that another thread imports, can deadlock for good.
-    """
-    lookup = sys.modules.get(_LOOKUP)
-    # Without the last name it defines, another thread is still importing it: take one for us only.
-    if lookup is None or not hasattr(lookup, "Guard"):
-        try:
-            spec = PathFinder.find_spec(_LOOKUP, [os.path.dirname(__file__)])
-            lookup = module_from_spec(spec)  # type: ignore[arg-type]
-            lookup.__loader__.exec_module(lookup)  # type: ignore[union-attr]
-        except Exception:  # uninstalled under a running process: as if we had never been there
-            return None
-        sys.modules.setdefault(_LOOKUP, lookup)
-    return lookup
+
+def _read_lookup() -> None:
+    global _lookup
+    try:
+        spec = PathFinder.find_spec("hadamard_finder.lookup", [os.path.dirname(__file__)])
+        lookup: Any = module_from_spec(spec)  # type: ignore[arg-type]
+        lookup.finder = _THIS
+        lookup.__loader__.exec_module(lookup)
+        lookup.Guard  # noqa: B018  # its last name: an upgrade may be writing the file
+    except Exception:  # uninstalled under a running process: as if we had never been there
+        return
+    _lookup = lookup
 
 
 # A class for one object would cost each start of Python 20 microseconds, and so does an import.

@@ -6,56 +6,45 @@ fails, turns the module into the stand-in in place.
 """
 
 import _thread
-import os
 import sys
 from _collections_abc import Sequence
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import PathFinder
-
-from hadamard_finder.finder import (
-    EXTENSION,
-    INTERFACE,
-    NAMES,
-    PACKAGE,
-    STATE,
-    SWITCH,
-    is_finder,
-    is_standin,
-    namespace,
-    note_missed,
-    switch,
-)
 
 # The types are there at run time, for beartype_all() checks this file.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
+
+    from hadamard_finder import finder
 else:
     Any, ModuleType = object, type(sys)
+    if "finder" not in globals():  # the finder gives itself; documentation tools import us
+        from hadamard_finder import finder
 
 
 def find_spec(
-    finder: object, name: str, path: Sequence[str] | None, target: ModuleType | None
+    asked: object, name: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
-    """Answer for ``finder``. The finders of other versions call this: keep name and arguments."""
-    ours = {key for key in NAMES if is_standin(sys.modules.get(key))}
-    if name == INTERFACE:
+    """Answer for ``asked``. The finders of other versions call this: keep name and arguments."""
+    ours = {key for key in finder.NAMES if finder.is_standin(sys.modules.get(key))}
+    if name == finder.INTERFACE:
         # The finder of an editable install goes by full names and would serve the real file.
-        return PathFinder.find_spec(name, path) if PACKAGE in ours else None
-    if name == EXTENSION and ours & {PACKAGE, INTERFACE}:
-        return _standin(name, f"{PACKAGE} is the stand-in")
+        return PathFinder.find_spec(name, path) if finder.PACKAGE in ours else None
+    if name == finder.EXTENSION and ours & {finder.PACKAGE, finder.INTERFACE}:
+        return _standin(name, f"{finder.PACKAGE} is the stand-in")
     # No `off` where plain Python would mix: a reload of ours, or a part of ours still there.
-    if switch() == "off" and not ours:
-        note_missed()
+    if finder.switch() == "off" and not ours:
+        finder.note_missed()
         return None
     # Some finders ask all of sys.meta_path in turn, us included.
-    if (_thread.get_ident(), name) in STATE.asking:
+    if (_thread.get_ident(), name) in finder.STATE.asking:
         return None
-    if switch() == "force":
-        return _standin(name, f"{SWITCH}=force")
+    if finder.switch() == "force":
+        return _standin(name, f"{finder.SWITCH}=force")
     try:
-        spec = _ask(_behind(finder), name, path, target)
+        spec = _ask(_behind(asked), name, path, target)
     except Exception as error:  # an editable install whose rebuild fails, for one
         return _standin(name, "", error)
     if spec is None:
@@ -70,28 +59,22 @@ def find_spec(
     return spec
 
 
-def _behind(finder: object) -> list[Any]:
+def _behind(asked: object) -> list[Any]:
     # A copy, because finders come and go during the walk. Those ahead of us have been asked.
     finders = list(sys.meta_path)
-    ours = [position for position, other in enumerate(finders) if other is finder]
+    ours = [position for position, other in enumerate(finders) if other is asked]
     return finders[ours[0] + 1 :] if ours else finders
 
 
-def standin_spec(name: str) -> ModuleSpec | None:
-    spec = PathFinder.find_spec(name, [os.path.join(os.path.dirname(__file__), "standin")])
-    # Without a loader it is but a folder that an uninstall left behind.
-    return None if spec is None or spec.loader is None else spec
-
-
 def _standin(name: str, cause: str, error: Exception | None = None) -> ModuleSpec | None:
-    spec = standin_spec(name) if _torch_is_there() else None
+    spec = finder.standin_spec(name) if _torch_is_there() else None
     if spec is not None:
         spec.loader = Guard(spec, None, cause, error)  # type: ignore[assignment]
         return spec
     if error is not None:
         raise error
     # Without torch the caller shall see the plain ModuleNotFoundError.
-    note_missed()
+    finder.note_missed()
     return None
 
 
@@ -99,16 +82,16 @@ def _ask(
     finders: list[Any], name: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
     key = (_thread.get_ident(), name)
-    STATE.asking.add(key)
+    finder.STATE.asking.add(key)
     try:
-        for finder in finders:
-            find_spec = getattr(finder, "find_spec", None)
-            if find_spec is not None and not is_finder(finder):
+        for other in finders:
+            find_spec = getattr(other, "find_spec", None)
+            if find_spec is not None and not finder.is_finder(other):
                 spec: ModuleSpec | None = find_spec(name, path, target)
                 if spec is not None:
                     return spec
     finally:
-        STATE.asking.discard(key)
+        finder.STATE.asking.discard(key)
     return None
 
 
@@ -139,7 +122,8 @@ class Guard:  # no importlib.abc.Loader: that costs a cold start 26 ms, and noth
         self.cause = cause
         self.error = error
         self.previous = sys.modules.get(spec.name)  # the module itself where this is a reload
-        self.before = dict(namespace(self.previous))  # a reload gives it the new spec's names first
+        # Now, because a reload gives the module the new spec's names first.
+        self.before = dict(finder.namespace(self.previous))
 
     def __getattr__(self, name: str) -> Any:
         # `python -m`, pkgutil and importlib.resources ask a loader for more than a guard has.
@@ -156,15 +140,15 @@ class Guard:  # no importlib.abc.Loader: that costs a cold start 26 ms, and noth
     def exec_module(self, module: ModuleType) -> None:
         # First, so that neither the real package nor anybody after it meets the guard.
         self.spec.loader = self.loader
-        if namespace(module).get("__loader__") is self:
+        if finder.namespace(module).get("__loader__") is self:
             module.__loader__ = self.loader
         try:
             # Not at the top: where a loader runs, unlike a finder, the global lock is not held.
-            from hadamard_finder import takeover
+            from hadamard_finder.takeover import load
         except Exception:  # uninstalled under a running process: as if we had never been there
             if self.real is None or self.error is not None:
                 missing = f"No module named {self.spec.name!r}"
                 raise self.error or ModuleNotFoundError(missing, name=self.spec.name) from None
             self.real.exec_module(module)
         else:
-            takeover.load(self, module)
+            load(self, module)

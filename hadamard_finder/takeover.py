@@ -22,8 +22,14 @@ from hadamard_finder.finder import (
     is_standin,
     namespace,
     note_missed,
+    standin_spec,
 )
-from hadamard_finder.lookup import Guard, standin_spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hadamard_finder.lookup import Guard
+else:
+    Guard = object  # the finder reads that file, nobody imports it; and beartype wants a type
 
 # What the import system itself keeps on a module; everything else belongs to its source.
 _IDENTITY = {

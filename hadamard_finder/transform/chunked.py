@@ -35,6 +35,8 @@ _LOW, _ACROSS = 128, 256
 # Rows of the N variants up to this width run whole in transposed blocks.
 _LOW_MIXED = 4096
 
+GREATEST = float.fromhex("0x1.fffffep127")  # float32
+
 _pair_signs: dict[torch.dtype, Tensor] = {}
 
 # One addcmul: out = first + sign * second.
@@ -68,6 +70,9 @@ def chunked_butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) -> 
 def as_factor(scale: Scale, device: torch.device, dtype: torch.dtype) -> Tensor:
     """The scale as a 0-dimensional tensor that multiplies tensors on device."""
     if not isinstance(scale, torch.Tensor):
+        if dtype == torch.float32 and abs(scale) > GREATEST:
+            # The cast of the kernel, to infinity or the greatest; full() would raise.
+            scale = torch.full((), scale, dtype=torch.float64, device="cpu").to(dtype).item()
         # Not torch.tensor: its copy to a GPU waits for the GPU. A kernel fills this one.
         return torch.full((), scale, dtype=dtype, device=device)
     # A number on the host multiplies a tensor on any device; the reverse PyTorch refuses.

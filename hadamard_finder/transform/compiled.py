@@ -60,9 +60,9 @@ def compiled_butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) ->
     if _unavailable or x.numel() == 0:
         return chunked_butterfly(x, scale, order, transposed)
     try:
-        # One state of the grad mode, so that torch.compile's guards see no change.
+        # One state of the grad mode and of the input, so that torch.compile's guards see no change.
         with torch.no_grad():
-            return _run(x, scale, order, transposed)
+            return _run(x.detach(), scale, order, transposed)
     except Exception as error:
         # Whatever it was (no compiler, no Triton, an unsupported Python), the eager form has no
         # part in it; if it was the input, the eager form raises too and the user sees that.

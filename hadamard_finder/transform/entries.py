@@ -56,7 +56,7 @@ def compute(x: Tensor, scale: Scale, order: int, transposed: bool, algorithm: Al
     if algorithm == "matmul":
         from hadamard_finder.transform.matmul import matmul, precise_enough
 
-        if precise_enough(x):
+        if precise_enough(x, scale):
             return matmul(x, scale, order, transposed)
     if algorithm == "compiled":
         from hadamard_finder.transform.compiled import compiled_butterfly

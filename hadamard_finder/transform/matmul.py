@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hadamard_finder.transform.arguments import Scale
 from hadamard_finder.transform.butterfly import signs_of
-from hadamard_finder.transform.chunked import as_factor, chunk_size, finish, two_buffers
+from hadamard_finder.transform.chunked import GREATEST, as_factor, chunk_size, finish, two_buffers
 
 # The widest row for which one product beats two, by dtype.
 _ONE_PRODUCT = {"torch.bfloat16": 512, "torch.float16": 64, "torch.float32": 64}
@@ -19,10 +19,12 @@ _ONE_PRODUCT = {"torch.bfloat16": 512, "torch.float16": 64, "torch.float32": 64}
 _blocks: dict[tuple[int, int, torch.dtype, torch.device], Tensor] = {}
 
 
-def precise_enough(x: Tensor) -> bool:
-    """False where float32 products are set to run in TF32 or bfloat16."""
+def precise_enough(x: Tensor, scale: Scale) -> bool:
+    """False where float32 products are set to run in TF32 or bfloat16, or refuse the scale."""
     if x.dtype == torch.float64:
         return True
+    if not isinstance(scale, torch.Tensor) and abs(scale) > GREATEST:
+        return False
     try:
         return torch.get_float32_matmul_precision() == "highest"
     except RuntimeError:

@@ -53,7 +53,7 @@ assert asked == ["colorsys"], "the spies see nothing"
 specs = [ours.find_spec(name) for name in (probe.PACKAGE, probe.EXTENSION)]
 assert asked == ["colorsys"], asked
 new = set(sys.modules) - before
-assert new == {"colorsys", "hadamard_finder.lookup"}, new
+assert new == {"colorsys"}, new
 assert all(specs)
 """
 
@@ -77,18 +77,38 @@ sys.meta_path.insert(1, Raising())
     site.run(code, env={"HADAMARD_FINDER": switch}).check()
 
 
-def test_a_lookup_that_another_thread_is_still_importing_is_not_waited_for(site):
+@pytest.mark.parametrize("purged", ["hadamard_finder.finder", "hadamard_finder"])
+def test_find_spec_imports_nothing_after_a_purge_of_our_modules(site, purged: str):
+    """Another thread may be importing them anew; to wait for it here would be a deadlock."""
+    site.run(LOCK_SHAPE.replace("asked = []", f"asked = []; del sys.modules[{purged!r}]")).check()
+
+
+@pytest.mark.parametrize("start", [None, "def find_spec"])
+@pytest.mark.parametrize("real", [True, False])
+def test_files_that_an_upgrade_is_still_writing_count_as_gone(site, tmp_path, start, real: bool):
+    if real:
+        build_real(site.folder)
     site.run(
-        """
-        import sys, types
-        unready = sys.modules["hadamard_finder.lookup"] = types.ModuleType("hadamard_finder.lookup")
-        unready.__spec__ = types.SimpleNamespace(_initializing=True)
+        f"""
+        import os, pathlib, shutil, sys
         from hadamard_finder import finder
-        (ours,) = [item for item in sys.meta_path if finder.is_finder(item)]
-        assert ours.find_spec(probe.PACKAGE).loader.cause.endswith("is not installed")
-        assert sys.modules.pop("hadamard_finder.lookup") is unready
+        copy = {str(tmp_path / "copy")!r}
+        shutil.copytree(os.path.dirname(finder.__file__), copy)
+        finder.__file__ = os.path.join(copy, "finder.py")
+        cut = pathlib.Path(copy, "lookup.py")
+        whole = cut.read_text(encoding="utf-8")
+        cut.write_text(whole[: whole.index({start!r}) if {start!r} else 0], encoding="utf-8")
+        sys.dont_write_bytecode = True
+        try:
+            import fast_hadamard_transform
+        except ModuleNotFoundError as error:
+            assert not {real} and error.name == probe.PACKAGE
+        else:
+            assert {real} and not log
+            del sys.modules[probe.PACKAGE]
+        cut.write_text(whole, encoding="utf-8")
         import fast_hadamard_transform
-        assert probe.check_whole() == "stand-in"
+        assert probe.check_whole() == ("real" if {real} else "stand-in")
         """
     ).check()
 

@@ -43,10 +43,11 @@ def test_the_module_object_and_loader_are_untouched(site):
         import fast_hadamard_transform
         assert sys.made is fast_hadamard_transform
         assert probe.check_whole() == "real" and not log
-        from hadamard_finder import finder, lookup
+        from hadamard_finder import finder
         del sys.made
         gc.collect()
-        assert not [item for item in gc.get_objects() if type(item) is lookup.Guard]
+        guard = finder._lookup.Guard
+        assert not [item for item in gc.get_objects() if type(item) is guard]
         assert "logging" not in sys.modules or "hadamard_finder.notice" not in sys.modules
         assert not finder.STATE.causes and not finder.STATE.told
         """

@@ -9,6 +9,7 @@ import torch
 from transform.golden_cases import differing
 
 from hadamard_finder.transform import fwht, settings, surface
+from hadamard_finder.transform.chunked import GREATEST
 
 
 def test_the_call_forms_of_the_real_package():
@@ -74,6 +75,17 @@ def test_a_scale_rounds_to_float32_as_in_the_kernel():
     expected = torch.tensor(1 / 3) * 2 * torch.tensor(0.1)
     assert fwht(x, 0.1)[0, 0] == expected
     assert fwht(x, torch.tensor(0.1, dtype=torch.float64))[0, 0] == expected
+
+
+@pytest.mark.parametrize("algorithm", ["butterfly", "matmul", "compiled"])
+@pytest.mark.parametrize("shape", [(2, 8), (512, 64), (64, 512)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_a_scale_beyond_float32_is_cast_as_in_the_kernel(dtype, shape, algorithm):
+    x = torch.zeros(shape, dtype=dtype)
+    x[:, 1] = 1
+    for scale, cast in ((1e300, torch.inf), (-1e300, -torch.inf), (3.4028235e38, GREATEST)):
+        wanted = (surface.fwht(x.float()).double() * cast).to(dtype)
+        assert differing(surface.fwht(x, scale, algorithm=algorithm), wanted) == 0
 
 
 @pytest.mark.parametrize("scale", [None, "2", 1j, torch.zeros(2), torch.tensor(1j)], ids=repr)
