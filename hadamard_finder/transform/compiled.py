@@ -49,9 +49,12 @@ def fused(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
 
 
 def _passes(stages: int) -> list[int]:
-    """Splits the stages into as few passes as possible, balanced: a long one spills registers."""
+    """Splits the stages into as few passes as possible, balanced: a long one spills registers.
+
+    The first gets the fewest: its values lie side by side, which Inductor does not vectorize.
+    """
     count = -(-stages // _MOST_STAGES)
-    return [stages // count + (index < stages % count) for index in range(count)]
+    return [stages // count + (index >= count - stages % count) for index in range(count)]
 
 
 def compiled_butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) -> Tensor:
