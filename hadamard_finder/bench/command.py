@@ -12,7 +12,14 @@ from pathlib import Path
 import torch
 
 from hadamard_finder.bench import startup
-from hadamard_finder.bench.transform import DTYPES, WIDTHS, Row, keep_pages, measure
+from hadamard_finder.bench.transform import (
+    DTYPES,
+    WIDTHS,
+    Row,
+    keep_pages,
+    measure,
+    measure_small_call,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,8 +52,15 @@ def main(arguments: argparse.Namespace) -> int:
             print(_as_text(row, header=not rows), flush=True)
             rows.append(row)
     _print_summary(rows)
+    small = measure_small_call(device)
+    print("\none call on 1 x 128 float32, as a ratio to the stack-based butterfly:")
+    print(f"  butterfly: forward {small[0]:.2f}, forward+backward {small[1]:.2f}")
     if arguments.json is not None:
-        document = {"machine": machine, "rows": [asdict(row) for row in rows]}
+        document = {
+            "machine": machine,
+            "rows": [asdict(row) for row in rows],
+            "small_call": {"forward": small[0], "forward_backward": small[1]},
+        }
         arguments.json.write_text(json.dumps(document, indent=1) + "\n")
     if arguments.plot is not None:
         chart.draw(machine, [asdict(row) for row in rows], arguments.plot)

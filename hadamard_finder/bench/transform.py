@@ -49,15 +49,7 @@ def measure(device: torch.device, dtype_name: str, width: int) -> Row:
     x = torch.randn(elements // width, width, device=device, generator=generator).to(dtype)
     methods = _methods(width, dtype, device)
     gradient = torch.randn_like(x)
-
-    def with_backward(method: Method) -> Method:
-        def run(leaf: torch.Tensor) -> torch.Tensor:
-            (result,) = torch.autograd.grad(method(leaf), leaf, gradient)
-            return result
-
-        return run
-
-    both = {name: with_backward(method) for name, method in methods.items() if name != "clone"}
+    both = {name: _with_backward(own, gradient) for name, own in methods.items() if name != "clone"}
     leaf = x.detach().clone().requires_grad_()
     forward_times = _interleaved(methods, x)
     both_times = _interleaved({"clone": torch.clone, **both}, leaf)
@@ -73,6 +65,43 @@ def measure(device: torch.device, dtype_name: str, width: int) -> Row:
             for name, method in methods.items()
         },
     )
+
+
+def measure_small_call(device: torch.device) -> tuple[float, float]:
+    """One call on 1 x 128 float32, where no time goes into arithmetic: ours to the stack-based one.
+
+    Returns the ratio forward, and the ratio forward and backward.
+    """
+    x = torch.randn(1, 128, device=device)
+    every = _methods(128, torch.float32, device)
+    methods = {"stacked": every["stacked"], "butterfly": every["butterfly"]}
+    both = {name: _with_backward(method, x) for name, method in methods.items()}
+    ratios = (
+        _ratios(
+            _interleaved({name: _often(method) for name, method in group.items()}, given),
+            to="stacked",
+        )
+        for group, given in ((methods, x), (both, x.clone().requires_grad_()))
+    )
+    forward, forward_backward = (ratio["butterfly"] for ratio in ratios)
+    return forward, forward_backward
+
+
+def _often(method: Method) -> Method:
+    def run(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(300):
+            result = method(x)
+        return result
+
+    return run
+
+
+def _with_backward(method: Method, gradient: torch.Tensor) -> Method:
+    def run(leaf: torch.Tensor) -> torch.Tensor:
+        (result,) = torch.autograd.grad(method(leaf), leaf, gradient)
+        return result
+
+    return run
 
 
 def stacked(x: torch.Tensor, scale: float) -> torch.Tensor:
@@ -149,12 +178,11 @@ def _wait(device: torch.device) -> None:
         torch.get_device_module(device).synchronize(device)
 
 
-def _ratios(times: dict[str, list[float]]) -> dict[str, float]:
-    clone = times["clone"]
+def _ratios(times: dict[str, list[float]], to: str = "clone") -> dict[str, float]:
     return {
-        name: statistics.median(own / copy for own, copy in zip(values, clone, strict=True))
+        name: statistics.median(own / base for own, base in zip(values, times[to], strict=True))
         for name, values in times.items()
-        if name != "clone"
+        if name != to
     }
 
 

@@ -32,7 +32,9 @@ def test_one_row(tmp_path: Path) -> None:
     assert row["peak_memory"]["stacked"] == pytest.approx(3, abs=0.1)
     assert document["machine"]["torch"] in result.out
     assert "forward+backward" in result.out
-    assert "butterfly" in result.out.splitlines()[-3]
+    assert all(value > 0 for value in document["small_call"].values())
+    assert "as fast as the stack-based butterfly" in result.out
+    assert f"forward {document['small_call']['forward']:.2f}" in result.out.splitlines()[-1]
 
 
 def test_start_up(tmp_path: Path) -> None:
