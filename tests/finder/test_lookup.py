@@ -83,6 +83,17 @@ def test_find_spec_imports_nothing_after_a_purge_of_our_modules(site, purged: st
     site.run(LOCK_SHAPE.replace("asked = []", f"asked = []; del sys.modules[{purged!r}]")).check()
 
 
+def test_the_lookup_can_be_imported_by_those_who_read_it(site):
+    site.run(
+        """
+        import hadamard_finder.lookup
+        assert hadamard_finder.lookup.finder is hadamard_finder.finder
+        import fast_hadamard_transform
+        assert probe.check_whole() == "stand-in" and len(log) == 1
+        """
+    ).check()
+
+
 @pytest.mark.parametrize("start", [None, "def find_spec"])
 @pytest.mark.parametrize("real", [True, False])
 def test_files_that_an_upgrade_is_still_writing_count_as_gone(site, tmp_path, start, real: bool):
