@@ -236,3 +236,18 @@ def test_the_facade_loads_nothing_until_asked(venv):
         "hadamard_finder",
         "hadamard_finder.finder",
     }
+
+
+def test_deactivate_shortens_no_list_that_another_thread_walks(site):
+    site.run(
+        """
+        import sys
+        import hadamard_finder
+        walk = iter(sys.meta_path)
+        others = list(sys.meta_path)[1:]
+        assert probe.finders() == 1 and hadamard_finder.finder.is_finder(next(walk))
+        hadamard_finder.deactivate()
+        assert probe.finders() == 0 and sys.meta_path == others
+        assert list(walk) == others
+        """
+    ).check()
