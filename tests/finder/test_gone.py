@@ -26,6 +26,7 @@ FACES = {
     "for folder, _, files in os.walk(HOME) for file in files]",
     "standin": "shutil.rmtree(os.path.join(HOME, 'standin'))",
     "takeover": "os.remove(os.path.join(HOME, 'takeover.py'))",
+    "takeover-empty": "open(os.path.join(HOME, 'takeover.py'), 'w').close()",
     "transform": "shutil.rmtree(os.path.join(HOME, 'transform'))",
 }
 
@@ -56,7 +57,7 @@ def test_uninstalled_the_name_is_not_found(tmp_path: Path, site, face: str):
 importlib.invalidate_caches()
 for name in (probe.PACKAGE, probe.EXTENSION):
     # Where the stand-in's files are there still, the load finds out.
-    assert {face in ("takeover", "transform")} or importlib.util.find_spec(name) is None
+    assert {face in ("takeover", "takeover-empty", "transform")} or importlib.util.find_spec(name) is None
     try:
         __import__(name)
     except ModuleNotFoundError as error:
