@@ -65,7 +65,8 @@ def compiled_butterfly(x: Tensor, scale: Scale, order: int, transposed: bool) ->
     try:
         # One state of the grad mode and of the input, so that torch.compile's guards see no change.
         with torch.no_grad():
-            return _run(x.detach(), scale, order, transposed)
+            # A matrix of a power of two is symmetric: its backward is the same code.
+            return _run(x.detach(), scale, order, transposed and order > 1)
     except Exception as error:
         # Whatever it was (no compiler, no Triton, an unsupported Python), the eager form has no
         # part in it; if it was the input, the eager form raises too and the user sees that.

@@ -73,6 +73,16 @@ def test_the_compiled_algorithm_in_chunks_with_a_tail(monkeypatch):
     assert not compiled._unavailable
 
 
+def test_a_tensor_that_requires_grad_compiles_nothing_anew():
+    x = torch.randn(4, 8)
+    fwht(x, algorithm="compiled")
+    compiled_so_far = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    assert compiled_so_far > 0
+    fwht(x.clone().requires_grad_(), algorithm="compiled").sum().backward()
+    fwht(torch.nn.Parameter(x), algorithm="compiled")
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == compiled_so_far
+
+
 def test_more_widths_than_dynamo_keeps_of_one_function(monkeypatch):
     # Dynamo's own limit is eight; past it a function runs uncompiled.
     entered = []
