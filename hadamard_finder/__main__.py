@@ -74,7 +74,10 @@ def _wants_colour(stream: TextIO) -> bool:
 
 
 def _seconds(word: str) -> float:
-    value = float(word)
+    try:
+        value = float(word)
+    except ValueError:
+        value = 0.0
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{word} is not a number of seconds above 0")
     return value

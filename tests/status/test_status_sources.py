@@ -257,3 +257,9 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str]) -> None:
     done = run([sys.executable, "-m", "hadamard_finder", *arguments])
     assert (done.code, done.out) == (2, "")
     assert "usage: python -m hadamard_finder" in done.err
+
+
+@pytest.mark.parametrize("value", ["0", "x", "nan", "-1"])
+def test_a_timeout_that_is_none_is_named(value: str) -> None:
+    done = run([sys.executable, "-m", "hadamard_finder", "status", f"--timeout={value}"])
+    assert f"{value} is not a number of seconds above 0" in done.err
