@@ -5,7 +5,7 @@ import logging
 
 import pytest
 import torch
-import torch._dynamo.testing
+import torch._dynamo.utils
 from torch._subclasses import FakeTensorMode
 from torch.func import grad, vmap
 from transform.golden_cases import CASES, differing, function_name, reference
